@@ -1,0 +1,17 @@
+"""Import an optional dependency, or say which extra installs it."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+
+def require(module: str, *, extra: str, purpose: str) -> Any:
+    """Return the imported module, or raise ImportError with the command that installs it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        top = module.split(".", maxsplit=1)[0]
+        raise ImportError(
+            f"{purpose} need {top}: pip install 'trialframe[{extra}]'",
+        ) from error

@@ -1,0 +1,61 @@
+"""Every error that trialframe raises on purpose, one base class for all.
+
+A message says what is wrong, where, and what to do next.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class TrialframeError(ValueError):
+    """Base class of all errors raised by trialframe."""
+
+
+class SourceError(TrialframeError):
+    """A file or folder is missing, empty, corrupt or of an unknown format."""
+
+
+class ColumnError(TrialframeError):
+    """A column is missing, ambiguous or of a type that cannot be used."""
+
+
+class TrialsError(TrialframeError):
+    """Rows of a trial table break its contract (duplicates, string verdicts, null cases...)."""
+
+
+class CountsError(TrialframeError):
+    """A counts table breaks its contract (0 <= c <= n, unique keys, one cluster per case...)."""
+
+
+class UnknownConfigError(TrialframeError):
+    """A config was named that the table does not hold."""
+
+
+class ArgumentError(TrialframeError):
+    """An argument is of the wrong type or outside its range."""
+
+
+def listed(names: Iterable[object], limit: int = 8) -> str:
+    """Names in quotes, at most `limit` of them, long ones cut: for messages."""
+    every = [short(name) for name in names]
+    tail = f", and {len(every) - limit} more" if len(every) > limit else ""
+    return ", ".join(every[:limit]) + tail
+
+
+def short(value: object, width: int = 60) -> str:
+    """The repr of a value, cut in the middle when it is too long to print."""
+    text = repr(value)
+    return text if len(text) <= width else f"{text[: width - 20]}...{text[-16:]}"
+
+
+def did_you_mean(name: str, available: Iterable[str]) -> str:
+    """A sentence that lists what is available and the closest match, if any."""
+    names = list(available)
+    hint = f"Available: {listed(names)}." if names else "There are none."
+    close = get_close_matches(name, names, n=1)
+    return f"{hint} Did you mean {close[0]!r}?" if close else hint
