@@ -1,0 +1,410 @@
+"""Which source column is which canonical column, and the expressions that make it so.
+
+`resolve` looks at names and types only and returns a `Plan`; `Plan.expression` turns one
+field into an expression of Polars or of any namespace with the same functions, so that a
+file reader and an engine that aggregates in place share one set of rules.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+import polars as pl
+
+from trialframe.errors import ColumnError, did_you_mean, listed, short
+from trialframe.schema import TRIALS, Column, column
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+LARGEST = 2.0**53
+"""Largest magnitude of a measure: whole numbers stay exact in a double up to here."""
+
+STRICT = ("config", "case", "trial", "passed", "score", "cluster", "weight")
+"""Columns that change the numbers: two candidates for one of them are an error."""
+
+COMPOSITE = ("config", "case")
+
+COUNT_COLUMNS: tuple[Column, ...] = (
+    Column(
+        name="n",
+        dtype=pl.Int64,
+        meaning="scored trials",
+        aliases=dict.fromkeys(("n_trials", "num_trials", "n_samples", "num_samples"), 1.0),
+    ),
+    Column(
+        name="c",
+        dtype=pl.Int64,
+        meaning="passes",
+        aliases=dict.fromkeys(("n_passed", "num_passed", "n_correct", "num_correct"), 1.0),
+    ),
+    Column(name="unscored", dtype=pl.Int64, meaning="trials without a verdict"),
+)
+
+
+class Columns(TypedDict, total=False):
+    """Where to find each canonical column: a name, several names (config, case), an expression."""
+
+    config: str | Sequence[str] | pl.Expr
+    case: str | Sequence[str] | pl.Expr
+    trial: str | pl.Expr
+    attempt: str | pl.Expr
+    cluster: str | pl.Expr
+    passed: str | pl.Expr
+    score: str | pl.Expr
+    outcome: str | pl.Expr
+    secure: str | pl.Expr
+    label: str | pl.Expr
+    judge: str | pl.Expr
+    tests_passed: str | pl.Expr
+    tests_total: str | pl.Expr
+    tokens_in: str | pl.Expr
+    tokens_out: str | pl.Expr
+    cost_uusd: str | pl.Expr
+    duration_ms: str | pl.Expr
+    started_at: str | pl.Expr
+    seed: str | pl.Expr
+    context: str | pl.Expr
+    image: str | pl.Expr
+    split: str | pl.Expr
+    weight: str | pl.Expr
+    n: str | pl.Expr
+    c: str | pl.Expr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One canonical column and where it comes from.
+
+    Attributes:
+        name: Canonical name.
+        sources: Source columns; several only for a composite config or case.
+        kind: Type family of the source: boolean, integer, float, string, time, other.
+        how: "given" by the caller, "name" (canonical name found), "alias", "derived".
+        factor: What turns the unit of the source into the canonical one.
+        threshold: For `passed` made from a score: pass when score >= threshold.
+        usable: False when the column was found but cannot serve, with the reason in `note`.
+        note: One line for the report.
+    """
+
+    name: str
+    sources: tuple[str, ...]
+    kind: str
+    how: Literal["given", "name", "alias", "derived"]
+    factor: float = 1.0
+    threshold: float | None = None
+    usable: bool = True
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What every column of a table is taken for.
+
+    Attributes:
+        fields: Canonical columns that were found, in schema order.
+        shape: "trials" for a row per trial, "counts" for a row per case with n and c.
+        unused: Source columns that no field uses.
+    """
+
+    fields: tuple[Field, ...]
+    shape: Literal["trials", "counts"]
+    unused: tuple[str, ...]
+
+    def get(self, name: str) -> Field | None:
+        """The usable field of that name, or None."""
+        return next((f for f in self.fields if f.name == name and f.usable), None)
+
+    def frame(self) -> pl.DataFrame:
+        """The report: one row per canonical column and per unused source column."""
+        rows = [
+            (f.name, " + ".join(f.sources), f.how if f.usable else "not used", f.note)
+            for f in self.fields
+        ]
+        rows += [("", name, "unused", "kept as it is") for name in self.unused]
+        return pl.DataFrame(rows, schema=["column", "source", "how", "note"], orient="row")
+
+
+def kind_of(dtype: Any) -> str:
+    """Type family of a Polars or narwhals dtype."""
+    if dtype.is_integer():
+        return "integer"
+    if dtype.is_float() or dtype.is_decimal():
+        return "float"
+    name = type(dtype).__name__ if not isinstance(dtype, type) else dtype.__name__
+    families = {
+        "Boolean": "boolean",
+        "String": "string",
+        "Categorical": "string",
+        "Enum": "string",
+        "Datetime": "time",
+        "Date": "time",
+        "Null": "null",
+    }
+    return families.get(name, "other")
+
+
+def resolve(
+    kinds: Mapping[str, str],
+    columns: Mapping[str, Any],
+    *,
+    threshold: float | None = None,
+) -> Plan:
+    """Match source columns to canonical columns by the caller's mapping, names and aliases.
+
+    Args:
+        kinds: Source column name -> type family (see `kind_of`).
+        columns: Canonical name -> source column, or several for config and case.
+        threshold: Pass when score >= threshold.
+
+    Raises:
+        ColumnError: A named column does not exist, a required one is missing, or two
+            candidates compete for a column that changes the numbers.
+    """
+    wanted = {c.name: c for c in (*TRIALS, *COUNT_COLUMNS)}
+    for name in columns:
+        if name not in wanted:
+            raise ColumnError(f"no canonical column {name!r}. {did_you_mean(name, wanted)}")
+    found: dict[str, Field] = {}
+    for spec in wanted.values():
+        field = _match(spec, kinds, columns)
+        if field is not None:
+            found[spec.name] = field
+    is_counts = threshold is None and _is_counts(found, columns)
+    for name in ("passed", "score") if is_counts else ("n", "c", "unscored"):
+        found.pop(name, None)
+    if not is_counts:
+        found["passed"] = _verdict(found, kinds, columns, threshold)
+    _require(found, kinds, counts=is_counts)
+    ordered = tuple(found[name] for name in wanted if name in found)
+    used = {source for f in ordered for source in f.sources}
+    return Plan(
+        fields=ordered,
+        shape="counts" if is_counts else "trials",
+        unused=tuple(name for name in kinds if name not in used),
+    )
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+def _match(spec: Column, kinds: Mapping[str, str], columns: Mapping[str, Any]) -> Field | None:
+    if spec.name in columns and columns[spec.name] is not None:
+        return _given(spec, kinds, columns[spec.name])
+    taken = {s for v in columns.values() for s in ([v] if isinstance(v, str) else v or ())}
+    if spec.name in kinds and spec.name not in taken:
+        return _field(spec, spec.name, kinds, how="name")
+    normal = {name: _normal(name) for name in kinds if name not in taken}
+    candidates = [name for name, plain in normal.items() if plain == spec.name]
+    candidates = candidates or [name for name, plain in normal.items() if plain in spec.aliases]
+    if len(candidates) == 1:
+        return _field(spec, candidates[0], kinds, how="alias")
+    if not candidates:
+        return None
+    choose = f"Choose one, for example {spec.name}={candidates[0]!r}"
+    if spec.name in COMPOSITE:
+        choose += f", or several, for example {spec.name}={candidates!r}"
+    if spec.name in STRICT:
+        raise ColumnError(
+            f"column {spec.name!r} is ambiguous: {listed(candidates)} could be it. {choose}.",
+        )
+    note = f"ambiguous: {listed(candidates)}. {choose}"
+    return Field(name=spec.name, sources=(), kind="other", how="alias", usable=False, note=note)
+
+
+def _given(spec: Column, kinds: Mapping[str, str], value: Any) -> Field:
+    sources = (value,) if isinstance(value, str) else tuple(value)
+    if len(sources) > 1 and spec.name not in COMPOSITE:
+        raise ColumnError(
+            f"{spec.name}={short(value)}: only config and case may be several columns."
+        )
+    if not sources:
+        raise ColumnError(f"{spec.name}=[]: name at least one column.")
+    for source in sources:
+        if source not in kinds:
+            raise ColumnError(
+                f"no column {short(source)} (for {spec.name}). {did_you_mean(str(source), kinds)}"
+            )
+    if len(sources) == 1:
+        return _field(spec, sources[0], kinds, how="given")
+    return Field(name=spec.name, sources=sources, kind="string", how="given")
+
+
+def _field(
+    spec: Column,
+    source: str,
+    kinds: Mapping[str, str],
+    *,
+    how: Literal["given", "name", "alias"],
+) -> Field:
+    kind = kinds[source]
+    factor = spec.aliases.get(_normal(source), 1.0) if source != spec.name else 1.0
+    note = "" if factor == 1.0 else f"x {factor:g} to {spec.unit}"
+    problem = _problem(spec, kind)
+    if not problem:
+        return Field(name=spec.name, sources=(source,), kind=kind, how=how, factor=factor, note=note)
+    message = f"column {source!r} ({kind}) cannot serve as {spec.name}: {problem}"
+    if how == "given" or spec.required or spec.name in STRICT:
+        raise ColumnError(f"{message}.")
+    return Field(
+        name=spec.name, sources=(source,), kind=kind, how=how, usable=False, note=problem
+    )
+
+
+def _problem(spec: Column, kind: str) -> str:
+    """Why a column of this kind cannot serve, or an empty string."""
+    dtype = spec.dtype
+    if kind == "null":
+        return ""
+    if dtype == pl.String:
+        return "" if kind not in {"other", "time"} else "text or numbers are needed"
+    if dtype == pl.Boolean:
+        if kind == "string" and spec.name != "passed":
+            return f'map its words, for example {spec.name}=pl.col("{spec.name}") == "pass"'
+        return "" if kind in {"boolean", "integer", "float", "string"} else "true or false is needed"
+    if dtype == pl.Int64 and spec.name == "trial":
+        return "" if kind in {"integer", "float", "string"} else "whole numbers are needed"
+    if dtype in (pl.Int64, pl.Float64):
+        return "" if kind in {"integer", "float"} else "numbers are needed"
+    return "" if kind in {"time", "string"} else "times are needed"
+
+
+def _is_counts(found: Mapping[str, Field], columns: Mapping[str, Any]) -> bool:
+    if "n" not in found or "c" not in found:
+        return False
+    return "passed" not in found or bool({"n", "c"} & set(columns))
+
+
+def _verdict(
+    found: Mapping[str, Field],
+    kinds: Mapping[str, str],
+    columns: Mapping[str, Any],
+    threshold: float | None,
+) -> Field:
+    """The field of `passed`: a column, or a score with a threshold."""
+    score = found.get("score")
+    if threshold is not None and columns.get("passed") is not None:
+        raise ColumnError("give either passed= or threshold=, not both.")
+    if threshold is None and "passed" in found:
+        return found["passed"]
+    if score is None:
+        if threshold is not None:
+            raise ColumnError(
+                f"threshold={threshold:g} needs a score column. {did_you_mean('score', kinds)}"
+            )
+        raise ColumnError(
+            "no column says whether a trial passed. Name it, for example passed='ok', or give "
+            f"score='points' and threshold=0.5. Columns: {listed(kinds, 20)}.",
+        )
+    note = f"{score.sources[0]} >= {1.0 if threshold is None else threshold:g}"
+    if threshold is None:
+        note += "; the score must be 0, 1 or null, else give threshold="
+    return Field(
+        name="passed",
+        sources=score.sources,
+        kind=score.kind,
+        how="derived",
+        threshold=threshold,
+        note=note,
+    )
+
+
+def _require(found: Mapping[str, Field], kinds: Mapping[str, str], *, counts: bool) -> None:
+    if "case" not in found:
+        raise ColumnError(
+            "no column says which case a row belongs to. Name it, for example case='task'. "
+            f"Columns: {listed(kinds, 20)}.",
+        )
+    if counts and (found["n"].kind != "integer" or found["c"].kind != "integer"):
+        bad = "n" if found["n"].kind != "integer" else "c"
+        raise ColumnError(
+            f"column {found[bad].sources[0]!r} ({found[bad].kind}) cannot serve as {bad}: "
+            "counts are whole numbers. Cast it first.",
+        )
+
+
+def expression(field: Field, xp: Any) -> Any:
+    """The canonical column as an expression of `xp` (polars or a namespace like it).
+
+    Values that break the contract come out null; `broken` finds them.
+    """
+    source = xp.col(field.sources[0])
+    spec = column((*TRIALS, *COUNT_COLUMNS), field.name)
+    if field.kind == "null":
+        return source.cast(_dtype(spec, xp))
+    if field.name == "trial" and field.kind == "string":
+        return source.cast(xp.String).rank("dense").cast(xp.Int64) - 1
+    if isinstance(spec.dtype, pl.Datetime) and field.kind == "string":
+        return source.str.to_datetime(time_unit="us", time_zone="UTC", strict=False)
+    if spec.dtype == pl.Boolean:
+        return _flag(field, source, xp)
+    if spec.dtype == pl.Int64 and field.kind == "float":
+        scaled = source.cast(xp.Float64) * field.factor
+        return xp.when(scaled.abs() <= LARGEST).then(scaled.round(0)).otherwise(None).cast(xp.Int64)
+    if spec.dtype == pl.Int64 and field.factor != 1.0:
+        return (source.cast(xp.Int64) * int(field.factor)).cast(xp.Int64)
+    if spec.dtype == pl.Float64:
+        value = source.cast(xp.Float64)
+        return xp.when(value.abs() <= LARGEST).then(value).otherwise(None)
+    return source.cast(_dtype(spec, xp))
+
+
+def _dtype(spec: Column, xp: Any) -> Any:
+    if isinstance(spec.dtype, pl.Datetime):
+        return xp.Datetime("us", "UTC")
+    return getattr(xp, str(spec.dtype))
+
+
+def _flag(field: Field, source: Any, xp: Any) -> Any:
+    if field.threshold is not None:
+        score = source.cast(xp.Float64)
+        return xp.when(score.abs() <= LARGEST).then(score >= field.threshold).otherwise(None)
+    if field.kind == "boolean":
+        return source
+    yes, no = _spellings(field, source, xp)
+    return xp.when(yes).then(xp.lit(True)).when(no).then(xp.lit(False)).otherwise(None)
+
+
+def _spellings(field: Field, source: Any, xp: Any) -> tuple[Any, Any]:
+    """Expressions for "is true" and "is false" of a column that is not Boolean."""
+    if field.kind == "string":
+        text = source.cast(xp.String).str.to_lowercase()
+        return text == "true", text == "false"
+    return source == 1, source == 0
+
+
+def broken(field: Field, xp: Any) -> Any | None:
+    """An expression that is true where the source value breaks the contract, or None."""
+    source = xp.col(field.sources[0])
+    spec = column((*TRIALS, *COUNT_COLUMNS), field.name)
+    if spec.dtype == pl.Boolean and field.threshold is None and field.kind != "boolean":
+        if field.kind == "null":
+            return None
+        yes, no = _spellings(field, source, xp)
+        return ~source.is_null() & ~yes & ~no
+    if spec.dtype in (pl.Int64, pl.Float64, pl.Boolean) and field.kind == "float":
+        value = source.cast(xp.Float64) * field.factor
+        return ~source.is_null() & ~(value.abs() <= LARGEST)
+    return None
+
+
+def complaint(field: Field, rows: int, examples: str) -> str:
+    """The message for rows that `broken` found."""
+    spec = column((*TRIALS, *COUNT_COLUMNS), field.name)
+    name = field.sources[0]
+    first = f" First: {examples}." if examples else ""
+    if spec.dtype == pl.Boolean and field.threshold is None:
+        if field.how == "derived":
+            todo = "Give threshold=, the score from which a trial passes."
+            wanted = "0, 1 or null when no threshold is given"
+        else:
+            todo = f'Map them first, for example {field.name}=pl.col("{name}") == "C".'
+            wanted = "true, false or null"
+        return f"column {name!r} must be {wanted}; other values in {rows:,} rows.{first} {todo}"
+    return (
+        f"column {name!r} holds NaN, infinity or a number beyond 2^53 in {rows:,} rows.{first} "
+        f'Unknown is null, for example {field.name}=pl.col("{name}").fill_nan(None).'
+    )
