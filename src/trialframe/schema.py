@@ -245,14 +245,16 @@ COUNTS: tuple[Column, ...] = (
 
 MEASURES: tuple[str, ...] = (
     "score",
-    "tests_passed",
-    "tests_total",
+    "tests_share",
     "tokens_in",
     "tokens_out",
     "cost_uusd",
     "duration_ms",
 )
-"""Trial columns whose count, sum and sum of squares go into the counts."""
+"""Trial columns whose count, sum and sum of squares go into the counts.
+
+`tests_share` is tests_passed / tests_total of a trial.
+"""
 
 SUMMARY: tuple[Column, ...] = (
     Column(name="config", dtype=pl.String, key=True, nullable=False, meaning="system under test"),
