@@ -148,7 +148,7 @@ def clustered_mean(
         >>> u = np.array([[1.0], [1.0], [0.0], [0.0], [1.0]])
         >>> got = clustered_mean(u, np.ones(5), cluster=np.array([0, 0, 1, 1, 2]))
         >>> float(got.mean[0]), int(got.units[0]), round(float(got.se[0]), 4)
-        (0.6, 3, 0.353)
+        (0.6, 3, 0.383)
     """
     if variant not in VARIANTS:
         raise ArgumentError(f"variant == {variant!r}. {did_you_mean(str(variant), VARIANTS)}")
@@ -181,7 +181,7 @@ def _estimate(values: Floats, weights: Floats, layout: _Layout, variant: str) ->
         df, unseen = design.df[pattern], design.unseen[pattern]
     else:
         variance = _classic(centred, weight, cells, layout, pattern, variant)
-        df, unseen = np.where(units < 2, np.nan, units - 1.0)[pattern], 0.0 * scale
+        df, unseen = np.where(units > 1, units - 1.0, np.nan)[pattern], 0.0 * scale
     se = np.sqrt(variance) / _or_nan(total)[pattern]
     return ClusteredMean(
         mean=mean,
@@ -201,12 +201,11 @@ def _layout(rows: int, cluster: Ints | None, stratum: Ints | None) -> _Layout:
     order = np.lexsort((group, layer)) if stratum is not None else np.argsort(group, kind="stable")
     sorted_already = bool((order[1:] > order[:-1]).all())
     group, layer = (group, layer) if sorted_already else (group[order], layer[order])
-    new_layer = np.diff(layer, prepend=layer[0] - 1) != 0
-    cells = np.flatnonzero(new_layer | (np.diff(group, prepend=group[0] - 1) != 0))
+    new_layer = _changes(layer)
+    cells = np.flatnonzero(new_layer | _changes(group))
     strata = np.flatnonzero(new_layer[cells])
     by_cluster = np.argsort(group[cells], kind="stable")
-    cell_group = group[cells][by_cluster]
-    clusters = np.flatnonzero(np.diff(cell_group, prepend=cell_group[0] - 1) != 0)
+    clusters = np.flatnonzero(_changes(group[cells][by_cluster]))
     return _Layout(
         order=None if sorted_already else order,
         cells=None if len(cells) == rows else cells,
@@ -215,6 +214,11 @@ def _layout(rows: int, cluster: Ints | None, stratum: Ints | None) -> _Layout:
         by_cluster=None if len(clusters) == len(cells) else by_cluster,
         clusters=clusters,
     )
+
+
+def _changes(codes: Ints) -> NDArray[np.bool_]:
+    """Whether each code differs from the one before; the first does."""
+    return np.concatenate(([True], codes[1:] != codes[:-1]))
 
 
 def _patterns(missing: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], Ints]:
@@ -319,14 +323,16 @@ def _classic(
         return between
     if variant == "cr1":
         units = np.count_nonzero(layout.cluster_sums(cells) > 0, axis=0)[pattern]
-        return between * _ratio(units, units - 1.0)
+        corrected: Floats = between * _ratio(units, units - 1.0)
+        return corrected
     # sum of w^2 e^2 with e = centred - mean of the stratum, multiplied out
     squares = _columns(weight, pattern) ** 2
     terms = [squares * centred**2, squares * centred, np.broadcast_to(squares, centred.shape)]
     two, one, zero = (layout.stratum_sums(layout.cell_sums(np.asarray(term))) for term in terms)
     within = (two - 2.0 * means * one + means**2 * zero).sum(axis=0)
     cases = np.count_nonzero(weight > 0, axis=0)[pattern]
-    return between + np.maximum(within, 0.0) * _ratio(1.0, cases - 1.0)
+    total: Floats = between + np.maximum(within, 0.0) * _ratio(1.0, cases - 1.0)
+    return total
 
 
 def _nothing(metrics: int) -> ClusteredMean:
