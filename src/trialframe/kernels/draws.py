@@ -123,9 +123,8 @@ def pass_hat_variance(n: IntArray, c: IntArray, k: int) -> FloatArray:
 def flake_index(n: IntArray, c: IntArray) -> FloatArray:
     """Chance that two different trials of a case disagree, 2c(n-c) / (n(n-1)); NaN for n < 2."""
     out = np.full(n.shape, np.nan)
-    trials = n.astype(np.float64)
-    pairs = trials * (trials - 1)
-    return np.divide(2.0 * c * (n - c), pairs, out=out, where=n >= 2)
+    np.divide(2.0 * c * (n - c), n * (n - 1.0), out=out, where=n > 1)
+    return out
 
 
 def majority(n: IntArray, c: IntArray) -> BoolArray:
@@ -165,6 +164,8 @@ def _by_size(enough: BoolArray, k: int | IntArray) -> list[tuple[int, IntArray |
 def _of_size(n: IntArray, c: IntArray, k: int, credit: Credit) -> FloatArray:
     """Expected credit where every case has n >= k."""
     known = _recognised(credit, k)
+    if known is any_passes and k == 1:
+        return c / n
     if known is any_passes:
         return _on_lattice(n, c, lambda n, c: _share_hit(n, n - c, k))
     if known is all_pass:
@@ -194,7 +195,7 @@ def _recognised(credit: Credit, k: int) -> Credit:
 
 
 def _on_lattice(n: IntArray, c: IntArray, f: Elementwise) -> FloatArray:
-    """f(n, c) per row: over c = 0..n once per distinct n, then gathered, where that is less work."""
+    """f(n, c) per row; over c = 0..n once per distinct n, then gathered, where that is less."""
     if n.size <= int(n.max(initial=0)):
         return _blocked(n, c, f)
     seen = np.zeros(int(n.max()) + 1, dtype=np.bool_)
@@ -206,7 +207,8 @@ def _on_lattice(n: IntArray, c: IntArray, f: Elementwise) -> FloatArray:
     start = np.zeros(seen.size, dtype=np.int64)
     start[sizes] = ends - sizes - 1
     cells = np.repeat(sizes, sizes + 1)
-    return _blocked(cells, np.arange(cells.size) - start[cells], f)[start[n] + c]
+    table = _blocked(cells, np.arange(cells.size) - start[cells], f)
+    return np.take(table, start[n] + c)
 
 
 def _blocked(n: IntArray, c: IntArray, f: Elementwise) -> FloatArray:
@@ -220,26 +222,28 @@ def _blocked(n: IntArray, c: IntArray, f: Elementwise) -> FloatArray:
 def _share(n: IntArray, f: IntArray, k: int) -> FloatArray:
     """C(f, k) / C(n, k) for n >= k: the chance that k drawn trials are all among f."""
     small = n <= EXACT
-    if small.all():
-        return _CHOOSE[f, k] / _CHOOSE[n, k]
-    out = np.exp(_log_share(n, f, k))
-    out[small] = _CHOOSE[f[small], min(k, EXACT)] / _CHOOSE[n[small], min(k, EXACT)]
+    out = np.empty(n.shape)
+    if not small.all():
+        out[~small] = np.exp(_log_share(n[~small], f[~small], k))
+    if k <= EXACT:
+        out[small] = _CHOOSE[f[small], k] / _CHOOSE[n[small], k]
     return out
 
 
 def _share_hit(n: IntArray, f: IntArray, k: int) -> FloatArray:
     """1 - C(f, k) / C(n, k), without cancellation where it is small."""
     small = n <= EXACT
-    if small.all():
-        return (_CHOOSE[n, k] - _CHOOSE[f, k]) / _CHOOSE[n, k]
-    out = -np.expm1(_log_share(n, f, k))
-    whole = _CHOOSE[n[small], min(k, EXACT)]
-    out[small] = (whole - _CHOOSE[f[small], min(k, EXACT)]) / whole
+    out = np.empty(n.shape)
+    if not small.all():
+        out[~small] = -np.expm1(_log_share(n[~small], f[~small], k))
+    if k <= EXACT:
+        whole = _CHOOSE[n[small], k]
+        out[small] = (whole - _CHOOSE[f[small], k]) / whole
     return out
 
 
 def _log_share(n: IntArray, f: IntArray, k: int) -> FloatArray:
-    """log of `_share`.
+    """Natural logarithm of `_share`, for any n.
 
     With a = n - f and r = f - k it is log of (n-a)! (n-k)! / (n! r!). The leading terms of
     Stirling's series are combined into log1p of well-conditioned ratios and only the
@@ -270,8 +274,7 @@ def _stirling_rest(x: IntArray) -> FloatArray:
 
 _CHOOSE = np.array([[comb(n, k) for k in range(EXACT + 1)] for n in range(EXACT + 1)], dtype=float)
 _REST = np.array(
-    [0.0]
-    + [log(factorial(x)) - (x + 0.5) * log(x) + x - 0.5 * log(2 * pi) for x in range(1, 16)]
+    [0.0] + [log(factorial(x)) - (x + 0.5) * log(x) + x - 0.5 * log(2 * pi) for x in range(1, 16)]
 )
 
 
