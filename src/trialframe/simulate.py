@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from trialframe.kernels import simulation as sim
 from trialframe.schema import TRIALS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from typing import TypeAlias
 
     from numpy.typing import NDArray
@@ -165,6 +166,7 @@ def simulate(
         Miller (2024), "Adding Error Bars to Evals", arXiv:2411.00640, section 3.
 
     Examples:
+        >>> import polars as pl
         >>> import trialframe as tr
         >>> trials = tr.simulate(configs=["base", "new"], cases=3, trials=2, lift=0.1, seed=1)
         >>> trials.columns
@@ -175,9 +177,11 @@ def simulate(
         [('base', 6, 0.697), ('new', 6, 0.793)]
     """
     names = scenario.config_names(configs)
+    cases = _checks.integer(cases, "cases", low=1)
+    icc = _checks.between(icc, "icc")
     streams = _streams(seed)
-    cluster_names, cluster = scenario.clusters(clusters, _checks.integer(cases, "cases", low=1), icc)
-    ease = sim.case_ease(streams["ease"], cluster, _checks.between(icc, "icc"))
+    groups, cluster = scenario.cluster_of_cases(clusters, cases, icc)
+    ease = sim.case_ease(streams["ease"], cluster, icc)
     rates = sim.pass_rates(
         streams["interaction"],
         ease,
@@ -185,35 +189,26 @@ def simulate(
         scenario.pair(difficulty, "difficulty", low=0.0, high=1e6, inclusive=False),
         _checks.between(interaction, "interaction", high=1e6),
     )
-    levels = (
-        scenario.levels(perturbation, "perturbation", perturbation_effect),
-        scenario.levels(faults, "faults", fault_effect),
-    )
+    perturbed = scenario.levels(perturbation, "perturbation", perturbation_effect)
+    faulty = scenario.levels(faults, "faults", fault_effect)
+    tries = scenario.attempts(attempts, learning)
     outcomes = scenario.outcomes(unscored)
-    rows = _rows(streams, rates, trials, levels, scenario.attempts(attempts, learning), outcomes)
-    columns: Columns = {
-        "config": pl.Series(names).gather(rows.config),
-        "case": pl.Series(scenario.numbered("case", cases)).gather(rows.case),
-        "trial": pl.Series(rows.trial),
-        "passed": _where(rows.truth, rows.scored),
-        "true_rate": pl.Series(rows.rate),
+    rows = _rows(streams, rates, trials, (perturbed, faulty), tries, tuple(outcomes.values()))
+    columns = {
+        **_named("config", names, rows.config),
+        **_named("case", scenario.numbered("case", cases), rows.case),
+        **_named("cluster", groups, cluster[rows.case]),
+        **_named("perturbation", perturbed.values, rows.perturbation),
+        **_named("fault", faulty.values, rows.fault),
+        **_named("outcome", (*outcomes, "completed") if outcomes else (), rows.outcome),
+        **_outcome(rows, attempts),
+        **_verdicts(streams, rows, insecure, judge, labelled),
+        **_measures(streams, rows, cost_uusd, tokens, duration_ms, len(names)),
+        **_tests(streams, rows, tests_total, cases),
+        **_difficulty(ease, rows.case, difficulty_levels),
+        **_clock(rows, started_at, schedule),
     }
-    if clusters is not None:
-        columns["cluster"] = pl.Series(cluster_names).gather(cluster[rows.case])
-    if attempts is not None:
-        columns["attempt"] = pl.Series(rows.attempt)
-    if unscored is not None:
-        columns["outcome"] = pl.Series([*outcomes, "completed"]).gather(rows.outcome)
-    if perturbation is not None:
-        columns["perturbation"] = pl.Series(levels[0].values).gather(rows.perturbation)
-    if faults is not None:
-        columns["fault"] = pl.Series(levels[1].values).gather(rows.fault)
-    columns |= _verdicts(streams, rows, insecure, judge, labelled)
-    columns |= _measures(streams, rows, cost_uusd, tokens, duration_ms, len(names))
-    columns |= _tests(streams, rows, tests_total, cases)
-    columns |= _difficulty(ease, rows.case, difficulty_levels)
-    columns |= _clock(rows, started_at, schedule)
-    return pl.DataFrame(columns).select([name for name in _ORDER if name in columns])
+    return pl.DataFrame(columns).select(name for name in _ORDER if name in columns)
 
 
 def _streams(seed: int) -> Streams:
@@ -227,10 +222,10 @@ def _rows(
     trials: int | tuple[int, int],
     levels: tuple[scenario.Levels, scenario.Levels],
     attempts: tuple[int, float],
-    outcomes: Mapping[str, float],
+    unscored: tuple[float, ...],
 ) -> _Rows:
     """Lay out config x case x levels x trial x attempt, and draw what happened in each."""
-    shape = (*rates.shape, levels[0].values.size, levels[1].values.size)
+    shape = (*rates.shape, levels[0].effects.size, levels[1].effects.size)
     sizes = sim.sizes(streams["sizes"], *scenario.trial_range(trials), int(np.prod(shape)))
     config, case, perturbation, fault = np.unravel_index(
         np.repeat(np.arange(sizes.size), sizes), shape
@@ -240,9 +235,9 @@ def _rows(
     rate = (rates[config, case] + effect)[:, None] + learning * np.arange(many)
     rate = np.clip(rate, 0.0, 1.0)
     truth = streams["verdicts"].random(rate.shape) < rate
-    shares = np.fromiter(outcomes.values(), dtype=np.float64)
-    outcome = sim.categories(streams["unscored"], shares, rate.size).reshape(rate.shape)
-    scored = outcome == shares.size
+    outcome = sim.categories(streams["unscored"], np.array(unscored), rate.size)
+    outcome = outcome.reshape(rate.shape)
+    scored = outcome == len(unscored)
     trial, made = np.nonzero(sim.until_success(truth & scored))
     return _Rows(
         config=config[trial],
@@ -288,15 +283,14 @@ def _measures(
     configs: int,
 ) -> Columns:
     means: dict[str, Floats] = {}
+    per_config = partial(scenario.per_config, configs=configs, low=1.0, high=_LARGEST)
     if cost_uusd is not None:
-        means["cost_uusd"] = scenario.per_config(cost_uusd, "cost_uusd", configs, low=1.0, high=_LARGEST)
+        means["cost_uusd"] = per_config(cost_uusd, "cost_uusd")
     if tokens is not None:
         pair = scenario.pair(tokens, "tokens", low=1.0, high=_LARGEST)
         means["tokens_in"], means["tokens_out"] = (np.full(configs, mean) for mean in pair)
     if duration_ms is not None:
-        means["duration_ms"] = scenario.per_config(
-            duration_ms, "duration_ms", configs, low=1.0, high=_LARGEST
-        )
+        means["duration_ms"] = per_config(duration_ms, "duration_ms")
     shared = streams["effort"].standard_normal(rows.config.size)
     return {
         name: pl.Series(sim.amounts(streams[name], mean[rows.config], shared))
@@ -337,11 +331,21 @@ def _clock(rows: _Rows, started_at: datetime | None, schedule: str) -> Columns:
     return {"started_at": when.cast(pl.Datetime("us", "UTC"))}
 
 
+def _outcome(rows: _Rows, attempts: int | None) -> Columns:
+    columns = {
+        "trial": pl.Series(rows.trial),
+        "passed": _where(rows.truth, rows.scored),
+        "true_rate": pl.Series(rows.rate),
+    }
+    return columns if attempts is None else columns | {"attempt": pl.Series(rows.attempt)}
+
+
+def _named(name: str, values: Sequence[str] | Floats, index: Ints) -> Columns:
+    """A column of the values at the positions of `index`; none when there are no values."""
+    return {name: pl.Series(values).gather(index)} if len(values) else {}
+
+
 def _where(values: Bools | Ints, known: Bools) -> pl.Series:
     """The values, null where they are not known."""
     series = pl.Series(values)
-    return (
-        series
-        if known.all()
-        else series.zip_with(pl.Series(known), pl.Series([None], dtype=series.dtype))
-    )
+    return series.zip_with(pl.Series(known), pl.Series([None], dtype=series.dtype))

@@ -32,11 +32,12 @@ def case_ease(rng: np.random.Generator, cluster: Ints, icc: float) -> Floats:
 
     Examples:
         >>> case_ease(np.random.default_rng(0), np.array([0, 0, 1]), 1.0).round(3)
-        array([ 0.126,  0.126, -0.132])
+        array([ 0.105,  0.105, -0.536])
     """
+    own = rng.standard_normal(cluster.size)  # first, so that it does not depend on the clusters
     shared = rng.standard_normal(int(cluster.max()) + 1)[cluster]
-    own = rng.standard_normal(cluster.size)
-    return np.sqrt(icc) * shared + np.sqrt(1.0 - icc) * own
+    ease: Floats = np.sqrt(icc) * shared + np.sqrt(1.0 - icc) * own
+    return ease
 
 
 def pass_rates(
@@ -143,16 +144,6 @@ def judged(rng: np.random.Generator, truth: Bools, sensitivity: float, specifici
     return rng.random(truth.size) < np.where(truth, sensitivity, 1.0 - specificity)
 
 
-def effort(rng: np.random.Generator, rows: int) -> Floats:
-    """Standard normal effort of each trial, which drives its measures together.
-
-    Examples:
-        >>> effort(np.random.default_rng(0), 2).round(3)
-        array([ 0.126, -0.132])
-    """
-    return rng.standard_normal(rows)
-
-
 def amounts(rng: np.random.Generator, mean: Floats, shared: Floats) -> Ints:
     """Lognormal whole numbers >= 1 that go with the effort of the trial.
 
@@ -170,12 +161,13 @@ def amounts(rng: np.random.Generator, mean: Floats, shared: Floats) -> Ints:
 
     Examples:
         >>> amounts(np.random.default_rng(0), np.full(2, 1000.0), np.array([0.0, 3.0]))
-        array([ 825, 3974])
+        array([ 825, 3973])
     """
     own = rng.standard_normal(mean.size)
     z = _SHARED * shared + np.sqrt(1.0 - _SHARED**2) * own
     drawn = np.rint(mean * np.exp(_SIGMA * z - _SIGMA**2 / 2.0))
-    return np.maximum(drawn, 1.0).astype(np.int64)
+    whole: Ints = np.maximum(drawn, 1.0).astype(np.int64)
+    return whole
 
 
 def suite_sizes(rng: np.random.Generator, mean: float, cases: int) -> Ints:
@@ -185,7 +177,8 @@ def suite_sizes(rng: np.random.Generator, mean: float, cases: int) -> Ints:
         >>> suite_sizes(np.random.default_rng(0), 1.0, 3)
         array([1, 1, 1])
     """
-    return 1 + rng.poisson(mean - 1.0, size=cases).astype(np.int64)
+    total: Ints = 1 + rng.poisson(mean - 1.0, size=cases)
+    return total
 
 
 def suite_results(rng: np.random.Generator, passed: Bools, total: Ints) -> Ints:

@@ -1,0 +1,117 @@
+"""What every test may ask for: real data beside the repository, golden values, extras."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import json
+import os
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+ROOT = Path(__file__).resolve().parents[1]
+# Set where every extra is installed: there a missing one is a failure, not a reason to skip.
+EXTRAS_REQUIRED = os.environ.get("TRIALFRAME_REQUIRE_EXTRAS") == "1"
+
+settings.register_profile("trialframe", deadline=None)
+settings.load_profile("trialframe")
+
+
+def _shared(folder: str) -> Path:
+    base = Path(os.environ.get("TRIALFRAME_SHARED", ROOT.parent / "shared"))
+    if not (base / folder).is_dir():
+        pytest.skip(f"no {base / folder}: set TRIALFRAME_SHARED to the folder that holds {folder}/")
+    return base / folder
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Folder of real evaluation tables."""
+    return _shared("data")
+
+
+@pytest.fixture(scope="session")
+def shared_formats() -> Path:
+    """Folder of sample logs, one folder a format."""
+    return _shared("formats")
+
+
+@pytest.fixture(scope="session")
+def golden() -> Callable[[str], list[dict[str, Any]]]:
+    """The golden entries of a method: inputs, expected, tolerance, how they were computed."""
+    by_method: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    path = ROOT / "tests" / "reference" / "golden.json"
+    for entry in json.loads(path.read_text(encoding="utf-8")):
+        by_method[entry["method"]].append(entry)
+
+    def entries(method: str) -> list[dict[str, Any]]:
+        if method not in by_method:
+            pytest.fail(f"no golden values for {method!r} in {path}")
+        return by_method[method]
+
+    return entries
+
+
+@pytest.fixture(scope="session")
+def require() -> Callable[[str], Any]:
+    """Import an optional dependency, or skip the test (fail it where extras are required)."""
+
+    def load(module: str) -> Any:
+        try:
+            return importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if EXTRAS_REQUIRED:
+                raise
+            return pytest.skip(f"could not import {error.name}: it comes with an extra")
+
+    return load
+
+
+def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Turn a skip for a missing module into a failure where every extra is installed."""
+    if EXTRAS_REQUIRED and report.skipped and "could not import" in str(report.longrepr):
+        report.outcome = "failed"
+        report.longrepr = f"extras are required here, but: {report.longrepr}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """See to modules that skip themselves with `pytest.importorskip`."""
+    report = yield
+    _refuse_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """See to tests that skip themselves with `pytest.importorskip`."""
+    report = yield
+    _refuse_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Skip an example in the docs that meets an extra which is not installed."""
+    try:
+        yield
+    except Exception as error:
+        failures = getattr(error, "failures", [error])
+        missing = isinstance(item, pytest.DoctestItem) and _missing_module(failures[0])
+        if EXTRAS_REQUIRED or not missing:
+            raise
+        pytest.skip(f"could not import what the example needs: {missing}")
+
+
+def _missing_module(failure: object) -> str:
+    if isinstance(failure, doctest.UnexpectedException):
+        error = failure.exc_info[1]
+        return str(error) if isinstance(error, ImportError) else ""
+    return ""
