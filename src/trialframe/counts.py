@@ -36,6 +36,8 @@ POLICIES = ("exclude", "fail", "raise")
 MOST_ROWS = 4096
 """Rows of one case up to which the sum of powers of two stays exact in a double."""
 
+KEY_PARTS = ("config__", "case__", "by__", "outcome")
+
 ONE_CONFIG = "system"
 """The config's name when the table has no config column."""
 
@@ -174,8 +176,8 @@ def counts(
         source, dropped = deduplicated(source, keep)
         notes.append(f"{dropped:,} rows with a repeated (config, case, trial) dropped, {keep} kept")
     groups = grouped(source, by, attempts)
-    notes += _refused(source, groups, keep=keep, attempts=attempts)
-    return _rolled_up(source, groups, by, policy, notes)
+    _refused(source, groups, attempts)
+    return _rolled_up(source, groups, by, policy, keep, notes)
 
 
 def _policy(unscored: object) -> dict[str, str]:
@@ -186,8 +188,8 @@ def _policy(unscored: object) -> dict[str, str]:
     return {"": _checks.one_of(unscored, "unscored", POLICIES)}
 
 
-def _refused(source: Source, groups: pl.DataFrame, *, keep: str, attempts: str) -> list[str]:
-    """Raise on rows that break the contract; return what could not be checked."""
+def _refused(source: Source, groups: pl.DataFrame, attempts: str) -> None:
+    """Raise on rows that break the contract, with the first of them."""
     if groups.is_empty():
         raise TrialsError("the table has no rows. Check the path, the filter or the query.")
     for i, item in enumerate(source.plan.fields):
@@ -199,7 +201,6 @@ def _refused(source: Source, groups: pl.DataFrame, *, keep: str, attempts: str) 
             f"{n:,} rows are second or later attempts. Attempts that see the last failure are not "
             'independent trials: count first attempts with attempts="first".'
         )
-    return _refuse_duplicates(source, groups, keep)
 
 
 def _examples(source: Source, item: Field) -> str:
@@ -221,41 +222,38 @@ def _refuse_null_keys(source: Source, groups: pl.DataFrame) -> None:
             )
 
 
-def _refuse_duplicates(source: Source, groups: pl.DataFrame, keep: str) -> list[str]:
-    """Raise when trial numbers repeat within a (config, case)."""
-    keys = _keys(groups)
+def _refuse_duplicates(source: Source, cases: pl.DataFrame, keep: str, notes: list[str]) -> None:
+    """Raise when trial numbers, or rows of counts, repeat within a (config, case)."""
+    if keep == "all":
+        return
     if source.plan.shape == "counts":
-        repeated = groups.group_by(keys).agg(pl.col("rows").sum()).filter(pl.col("rows") > 1)
-        if keep == "raise" and repeated.height:
-            first = listed(repeated.sort(keys).select(pl.concat_str(keys, separator=", ")).to_series(), 3)
+        repeated = cases.filter(pl.col("rows") > 1)
+        if repeated.height:
+            pairs = repeated.select(pl.concat_str("config", "case", separator=", ")).to_series()
             raise TrialsError(
-                f"{repeated.height:,} (config, case) pairs have several rows of counts. "
-                f'First: {first}. Add them up with keep="all", or make the key finer.'
+                f"{repeated.height:,} (config, case) pairs have several rows of counts. First: "
+                f'{listed(pairs, 3)}. Add them up with keep="all", or make the key finer.'
             )
-        return []
+        return
     if source.plan.get("trial") is None:
-        return ["no trial column: the rows of a case are its trials, repeats cannot be seen"]
-    notes = []
-    if unnumbered := int((groups["rows"] - groups["trial_rows"]).sum()):
+        notes.append("no trial column: the rows of a case are its trials, repeats cannot be seen")
+        return
+    if unnumbered := int((cases["rows"] - cases["trial_rows"]).sum()):
         notes.append(f"{unnumbered:,} rows without a trial number taken as trials of their own")
-    if keep == "all" or not _repeats(source, groups, keys):
-        return notes
-    raise TrialsError(_duplicates_message(source))
+    if _repeats(source, cases):
+        raise TrialsError(_duplicates_message(source))
 
 
-def _repeats(source: Source, groups: pl.DataFrame, keys: list[str]) -> bool:
+def _repeats(source: Source, cases: pl.DataFrame) -> bool:
     """Whether any (config, case) has two rows with the same trial number."""
-    sums = [c for c in ("rows", "trial_rows", "trial_odd", "trial_bits") if c in groups.columns]
-    total = groups.group_by(keys).agg(pl.col(sums).sum())
-    most = total.select(pl.col("rows").max()).item()
-    if most > MOST_ROWS or int(total["trial_odd"].sum()):
-        return distinct_trials(source) < int(total["trial_rows"].sum())
+    known = int(cases["trial_rows"].sum())
+    if "trial_bits" not in cases.columns:
+        return distinct_trials(source) < known
+    most = cases.select(pl.col("rows").max()).item()
+    if most > MOST_ROWS or int(cases["trial_small"].sum()) < known:
+        return distinct_trials(source) < known
     ones = pl.col("trial_bits").cast(pl.Int64).bitwise_count_ones().cast(pl.Int64)
-    return bool(total.select((ones != pl.col("trial_rows")).any()).item())
-
-
-def _keys(groups: pl.DataFrame) -> list[str]:
-    return [c for c in groups.columns if c.startswith(("config__", "case__"))]
+    return bool(cases.select((ones != pl.col("trial_rows")).any()).item())
 
 
 def _rolled_up(
@@ -263,34 +261,49 @@ def _rolled_up(
     groups: pl.DataFrame,
     by: tuple[str, ...],
     policy: Mapping[str, str],
+    keep: str,
     notes: list[str],
 ) -> Counts:
     """From sums per group to one row per (config, case), with the policy applied."""
     groups = _with_policy(groups, source, policy, notes)
+    case_level = {f"by__{i}": name for i, name in enumerate(by)}
     for name in ("config", "case"):
-        parts = tuple(c for c in groups.columns if c.startswith(f"{name}__"))
-        made = joined(parts) if len(parts) > 1 else pl.col(parts[0]) if parts else pl.lit(ONE_CONFIG)
-        groups = groups.with_columns(made.alias(name))
-    given = {f"by__{i}": name for i, name in enumerate(by)}
-    for name in ("config", "case"):
-        found = sources(source.plan, name)
-        given |= {f"{name}__{i}": part for i, part in enumerate(found) if len(found) > 1}
-    case_level = {old: new for old, new in given.items() if new not in RESERVED}
-    frame = _constant(groups, case_level, notes)
-    outcomes = None
-    if "outcome" in groups.columns:
-        outcomes = groups.group_by("config", "case", "outcome").agg(
-            pl.col("n", "c", "unscored", "unscored_failed").sum()
-        )
-        outcomes = outcomes.sort("config", "case", "outcome", nulls_last=True)
+        parts = sources(source.plan, name)
+        if len(parts) > 1:
+            case_level |= {f"{name}__{i}": part for i, part in enumerate(parts)}
+            key = joined(tuple(f"{name}__{i}" for i in range(len(parts))))
+        else:
+            key = pl.col(f"{name}__0") if parts else pl.lit(ONE_CONFIG)
+        groups = groups.with_columns(key.alias(name))
+    case_level = {old: new for old, new in case_level.items() if new not in RESERVED}
+    cases = _one_row_per_case(_by_key(groups), case_level, notes)
+    _refuse_duplicates(source, cases, keep, notes)
+    unwanted = [c for c in cases.columns if c not in {*RESERVED, *case_level.values()}]
     return Counts(
-        frame,
-        outcomes=outcomes,
+        cases.drop(unwanted),
+        outcomes=_outcomes(groups),
         by=tuple(case_level.values()),
         unscored=_policy_text(policy),
         mapping=source.plan.frame(),
         notes=tuple(notes),
     )
+
+
+def _outcomes(groups: pl.DataFrame) -> pl.DataFrame | None:
+    if "outcome" not in groups.columns:
+        return None
+    sums = pl.col("n", "c", "unscored", "unscored_failed").sum()
+    table = groups.group_by("config", "case", "outcome").agg(sums)
+    return table.sort("config", "case", "outcome", nulls_last=True)
+
+
+def _by_key(groups: pl.DataFrame) -> pl.DataFrame:
+    """Sort by (config, case) through whole-number ranks: millions of texts sort slowly."""
+    ranks = []
+    for name in ("config", "case"):
+        words = groups[name].unique().sort()
+        ranks.append(pl.col(name).replace_strict(words, pl.int_range(len(words), eager=True)))
+    return groups.sort(*ranks)
 
 
 def _with_policy(
@@ -330,37 +343,42 @@ def _with_policy(
     ).drop("_word")
 
 
-def _constant(
+def _one_row_per_case(
     groups: pl.DataFrame, case_level: Mapping[str, str], notes: list[str]
 ) -> pl.DataFrame:
-    """One row per (config, case): sums added up, case-level columns checked constant."""
+    """Add up the sorted groups of a (config, case); case-level columns must not differ."""
     level = dict(case_level) | {n: n for n in ("cluster", "weight") if n in groups.columns}
-    sums = [c for c in groups.columns if c in RESERVED and c not in {*level, "config", "case"}]
+    keys = ["config", "case"]
+    sums = [c for c in groups.columns if not c.startswith(KEY_PARTS) and c not in {*keys, *level}]
     if groups["unscored_failed"].sum() == 0:
         sums.remove("unscored_failed")
-    if "secure_unknown" in groups.columns and (n := int(groups["secure_unknown"].sum())):
-        notes.append(f"{n:,} passes without a security check are not counted as secure")
+    if "secure_unknown" in sums and (unknown := int(groups["secure_unknown"].sum())):
+        notes.append(f"{unknown:,} passes without a security check are not counted as secure")
     if "cluster" in level and groups["cluster"].null_count() == groups.height:
         notes.append("the cluster column is empty: every case is its own cluster")
         level.pop("cluster")
-    frame = groups.select("config", "case", *level, *sums).sort("config", "case")
-    same = (pl.col("config") == pl.col("config").shift(1)) & (pl.col("case") == pl.col("case").shift(1))
-    if frame.select(same.any()).item():
-        spread = frame.group_by("config", "case").agg(
+    cases = groups.select(*keys, *level, *sums)
+    again = pl.all_horizontal(pl.col(key) == pl.col(key).shift(1) for key in keys)
+    if cases.select(again.any()).item():
+        spread = cases.group_by(keys, maintain_order=True).agg(
             pl.col(list(level)).first(),
             pl.col(sums).sum(),
             *(pl.col(name).n_unique().alias(f"_{name}") for name in level),
         )
-        for old, new in level.items():
-            torn = spread.filter(pl.col(f"_{old}") > 1).sort("config", "case")
-            if torn.height:
-                raise TrialsError(
-                    f"{new!r} differs within {torn.height:,} (config, case) pairs. First: "
-                    f"{listed(torn.row(0)[:2])}. Make it part of the key, for example "
-                    f"case=['case', {new!r}], or leave it out."
-                )
-        frame = spread.select(frame.columns)
-    return frame.rename(dict(case_level))
+        _refuse_torn(spread, level)
+        cases = spread.select(cases.columns)
+    return cases.rename(dict(case_level))
+
+
+def _refuse_torn(cases: pl.DataFrame, level: Mapping[str, str]) -> None:
+    for old, new in level.items():
+        torn = cases.filter(pl.col(f"_{old}") > 1)
+        if torn.height:
+            raise TrialsError(
+                f"{new!r} differs within {torn.height:,} (config, case) pairs. First: "
+                f"{listed(torn.row(0)[:2])}. Make it part of the key, for example "
+                f"case=['case', {new!r}], or leave it out."
+            )
 
 
 def _policy_text(policy: Mapping[str, str]) -> str:

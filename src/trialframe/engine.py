@@ -5,7 +5,7 @@ The only module that imports narwhals: project first, then sum, then bring the s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals.stable.v2 as nw
@@ -104,91 +104,111 @@ def _key_columns(source: Source, by: tuple[str, ...]) -> dict[str, nw.Expr]:
     return keys
 
 
-def _trial_columns(plan: Plan) -> dict[str, nw.Expr]:
-    """What is summed per group when there is one row per trial."""
-    passed = expression(plan.fields[[f.name for f in plan.fields].index("passed")], nw)
-    one = nw.lit(1, nw.Int64)
-    columns = {
-        "rows": one,
-        "n": (~passed.is_null()).cast(nw.Int64),
-        "c": passed.cast(nw.Int64),
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sums:
+    """Columns to project, and the elementary aggregate that makes each result column.
+
+    Attributes:
+        columns: Projected column -> expression.
+        results: Result column -> (projected column, "sum" or "count").
+    """
+
+    columns: dict[str, nw.Expr] = field(default_factory=dict)
+    results: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def add(self, name: str, value: nw.Expr, how: str = "sum") -> None:
+        """Project `value` under `name` and aggregate it into a result of that name."""
+        self.columns[name] = value
+        self.results[name] = (name, how)
+
+    def expressions(self) -> list[nw.Expr]:
+        """The aggregates, never of anything but a plain column."""
+        return [
+            (nw.col(column).count() if how == "count" else nw.col(column).sum()).alias(result)
+            for result, (column, how) in self.results.items()
+        ]
+
+
+def _trial_sums(plan: Plan) -> _Sums:
+    """What is counted and summed per group when there is one row per trial."""
+    sums = _Sums()
+    passed = expression(next(f for f in plan.fields if f.name == "passed"), nw)
+    sums.add("c", passed.cast(nw.Int64))
+    sums.results["n"] = ("c", "count")
     if (secure := plan.get("secure")) is not None:
         safe = expression(secure, nw)
-        columns["c_secure"] = (passed & safe).cast(nw.Int64)
-        columns["secure_unknown"] = (passed & safe.is_null()).cast(nw.Int64)
+        sums.add("c_secure", (passed & safe).cast(nw.Int64))
+        sums.add("secure_unknown", (passed & safe.is_null()).cast(nw.Int64))
     if (trial := plan.get("trial")) is not None:
-        columns |= _trial_bits(trial)
+        sums.add("trial_rows", nw.col(trial.sources[0]), "count")
+        if trial.kind in {"integer", "float"}:
+            sums.add("trial_bits", _power_of_two(trial))
+            sums.results["trial_small"] = ("trial_bits", "count")
     if (attempt := plan.get("attempt")) is not None:
-        columns["retries"] = (expression(attempt, nw) > 1).cast(nw.Int64)
-    return columns | _measure_columns(plan)
+        sums.add("retries", (expression(attempt, nw) > 1).cast(nw.Int64))
+    _add_measures(plan, sums)
+    return sums
 
 
-def _trial_bits(trial: Field) -> dict[str, nw.Expr]:
-    """Columns whose sums tell whether the trial numbers of a group are all different.
+def _power_of_two(trial: Field) -> nw.Expr:
+    """2^trial, null outside 0..40.
 
-    The sum of 2^trial has as many one bits as there are rows exactly when no number
-    repeats, and, being a sum, it can be rolled up. Numbers outside 0..40 are counted apart.
+    Its sum over a case has as many one bits as there are rows exactly when no number
+    repeats; being a sum, it runs on every engine and can be rolled up.
     """
-    known = (~nw.col(trial.sources[0]).is_null()).cast(nw.Int64)
-    if trial.kind not in {"integer", "float"}:
-        return {"trial_rows": known, "trial_odd": known}
     number = nw.col(trial.sources[0]).cast(nw.Float64)
     small = (number >= 0) & (number <= SMALL_TRIAL)
-    return {
-        "trial_rows": known,
-        "trial_odd": (~small).cast(nw.Int64),
-        "trial_bits": nw.when(small).then(nw.lit(2.0) ** number).otherwise(None),
-    }
+    return nw.when(small).then(nw.lit(2.0) ** number).otherwise(None)
 
 
-def _measure_columns(plan: Plan) -> dict[str, nw.Expr]:
+def _add_measures(plan: Plan, sums: _Sums) -> None:
     values = {f.name: expression(f, nw) for f in plan.fields if f.usable and f.name in MEASURES}
     done, total = plan.get("tests_passed"), plan.get("tests_total")
     if done is not None and total is not None:
         share = expression(done, nw).cast(nw.Float64) / expression(total, nw).cast(nw.Float64)
         values["tests_share"] = nw.when(expression(total, nw) > 0).then(share).otherwise(None)
-    columns = {}
     for name in MEASURES:
         if name in values:
-            value = values[name]
-            real = value.cast(nw.Float64)
-            columns[f"{name}_n"] = (~value.is_null()).cast(nw.Int64)
-            columns[f"{name}_sum"] = value
-            columns[f"{name}_sumsq"] = real * real
-    return columns
+            real = values[name].cast(nw.Float64)
+            sums.add(f"{name}_sum", values[name])
+            sums.add(f"{name}_sumsq", real * real)
+            sums.results[f"{name}_n"] = (f"{name}_sum", "count")
 
 
-def _counted_columns(source: Source) -> dict[str, nw.Expr]:
+def _counted_sums(source: Source) -> _Sums:
     """What is summed per group when the rows already are counts."""
     schema = source.frame.collect_schema()
-    sums = [f"{m}_{part}" for m in MEASURES for part in ("n", "sum", "sumsq")]
-    names = [name for name in ("unscored_failed", "c_secure", *sums) if name in schema]
-    columns = {f.name: expression(f, nw) for f in source.plan.fields if f.name in COUNTED}
-    return columns | {"rows": nw.lit(1, nw.Int64)} | {name: nw.col(name) for name in names}
+    measures = [f"{m}_{part}" for m in MEASURES for part in ("n", "sum", "sumsq")]
+    sums = _Sums()
+    for item in source.plan.fields:
+        if item.name in COUNTED:
+            sums.add(item.name, expression(item, nw))
+    for name in ("unscored_failed", "c_secure", *measures):
+        if name in schema:
+            sums.add(name, nw.col(name))
+    return sums
 
 
 def grouped(source: Source, by: tuple[str, ...], attempts: str) -> pl.DataFrame:
     """Run the one group-by on the engine and bring its sums home as Int64 and Float64."""
     keys = _key_columns(source, by)
-    if source.plan.shape == "counts":
-        sums = _counted_columns(source)
-    else:
-        sums = _trial_columns(source.plan)
+    counted = source.plan.shape == "counts"
+    sums = _counted_sums(source) if counted else _trial_sums(source.plan)
     for i, item in enumerate(source.plan.fields):
         if item.name in CHECKED and item.usable and (test := broken(item, nw)) is not None:
-            sums[f"bad__{i}"] = test.cast(nw.Int64)
+            sums.add(f"bad__{i}", test.cast(nw.Int64))
     frame = source.frame
     attempt = source.plan.get("attempt")
     if attempts == "first" and attempt is not None:
         frame = frame.filter(expression(attempt, nw) == 1)
-    projected = frame.select(**keys, **sums)
-    grouped = projected.group_by(*keys).agg(*(nw.col(name).sum() for name in sums))
+    projected = frame.select(**keys, **sums.columns)
+    query = projected.group_by(*keys).agg(nw.len().alias("rows"), *sums.expressions())
     options = {"engine": "streaming"} if source.polars is not None else {}
-    result = grouped.collect(backend="polars", **options).to_native()
-    real = [name for name in sums if name.endswith("_sumsq") or name in REAL_SUMS]
+    result = query.collect(backend="polars", **options).to_native()
+    names = ["rows", *sums.results]
+    real = [name for name in names if name.endswith("_sumsq") or name in REAL_SUMS]
     return result.with_columns(
-        pl.col([name for name in sums if name not in real]).cast(pl.Int64).fill_null(0),
+        pl.col([name for name in names if name not in real]).cast(pl.Int64).fill_null(0),
         pl.col(real).cast(pl.Float64).fill_null(0.0),
     )
 

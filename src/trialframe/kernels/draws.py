@@ -4,7 +4,7 @@ A credit says what a draw of k trials with j passes is worth. The metric is the
 expected credit when the draw is made without replacement, that is, when j is
 hypergeometric given n trials and c passes. Every metric here is that one idea.
 
-Arrays in, arrays out: `n` and `c` are int64 with 0 <= c <= n < 2**31 (checked by
+Arrays in, arrays out: `n` and `c` are int64 with 0 <= c <= n < 2**40 (checked by
 the callers); NaN marks what is undefined.
 """
 
@@ -318,7 +318,8 @@ def _by_window(n: IntArray, c: IntArray, k: int, credit: Credit) -> FloatArray:
 
 def _window(n: IntArray, c: IntArray, k: int, credit: Credit, reach: int) -> FloatArray:
     n, c = n[:, None], c[:, None]
-    mode = np.clip((k + 1) * (c + 1) // (n + 2), np.maximum(0, k + c - n), np.minimum(k, c))
+    mode = ((k + 1.0) * (c + 1.0) / (n + 2.0)).astype(np.int64)
+    mode = np.clip(mode, np.maximum(0, k + c - n), np.minimum(k, c))
     steps = np.arange(reach)
     # Probabilities relative to the mode's, by the ratios of neighbours on both sides.
     j = mode + steps

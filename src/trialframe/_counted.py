@@ -1,0 +1,109 @@
+"""The n and c of a case, from the columns of a frame to checked arrays.
+
+Whatever the expressions of `expr` compute in Python goes through here, so that
+every metric refuses the same tables with the same words.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from trialframe.errors import ArgumentError, ColumnError, CountsError, short
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Column: TypeAlias = str | pl.Expr
+"""A column name or an expression."""
+
+Counts: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]
+
+_COUNTS = pl.Struct({"n": pl.Int64, "c": pl.Int64})
+_WHOLE = 2.0**53  # beyond it a float is no count
+
+
+def inputs(n: Column, c: Column, passed: Column | None) -> list[pl.Expr]:
+    """Return n and c as expressions, counted from the trials where `passed` is given."""
+    if passed is None:
+        return [_column(n, "n"), _column(c, "c")]
+    if not (isinstance(n, str) and isinstance(c, str) and (n, c) == ("n", "c")):
+        raise ArgumentError("passed= counts n and c itself: give passed=, or n= and c=, not both.")
+    # `and` with true keeps Boolean as it is and is refused by every other type.
+    verdict = _column(passed, "passed") & pl.lit(True)
+    return [verdict.count().cast(pl.Int64), verdict.sum().cast(pl.Int64)]
+
+
+def _column(value: Column, name: str) -> pl.Expr:
+    if isinstance(value, str):
+        return pl.col(value)
+    if isinstance(value, pl.Expr):
+        return value
+    raise ArgumentError(f"{name} == {short(value)}, must be a column name or an expression.")
+
+
+def counted(n: Column, c: Column, passed: Column | None) -> tuple[pl.Expr, pl.Expr]:
+    """Return n and c as checked Int64, both null where either is."""
+    columns = inputs(n, c, passed)
+    if passed is not None:
+        return columns[0], columns[1]
+    both = elementwise(columns, _checked, _COUNTS)
+    return both.struct.field("n"), both.struct.field("c")
+
+
+def elementwise(
+    columns: list[pl.Expr], f: Callable[[Sequence[pl.Series]], pl.Series], dtype: pl.DataType
+) -> pl.Expr:
+    """Return f as an expression over the columns."""
+    # Elementwise, so that Polars hands over whole columns, never one group at a time.
+    return pl.map_batches(columns, f, return_dtype=dtype, is_elementwise=True)
+
+
+def _checked(series: Sequence[pl.Series]) -> pl.Series:
+    trials, passes, known = arrays(series[0], series[1])
+    counts = pl.DataFrame({"n": trials, "c": passes}, schema=_COUNTS.to_schema())
+    mask = pl.Series(known)
+    return counts.select(pl.when(mask).then(pl.all())).to_struct(series[0].name)
+
+
+def arrays(n: pl.Series, c: pl.Series) -> Counts:
+    """Counts as Int64 arrays, with 0 where either is null, and where both are known."""
+    trials, passes = _whole(n, "n"), _whole(c, "c")
+    known = (trials.is_not_null() & passes.is_not_null()).to_numpy()
+    left, right, known = np.broadcastarrays(
+        trials.fill_null(0).to_numpy(), passes.fill_null(0).to_numpy(), known
+    )
+    wrong = np.flatnonzero(known & ((right < 0) | (right > left)))
+    if wrong.size:
+        row = int(wrong[0])
+        raise CountsError(
+            f"passes must lie between 0 and the trials, 0 <= c <= n; {wrong.size} of {left.size} "
+            f"rows break that. The first of them (row {row} as evaluated) has n == {left[row]}, "
+            f"c == {right[row]}. Check that n and c are not swapped and count the same trials."
+        )
+    return np.where(known, left, 0), np.where(known, right, 0), known
+
+
+def _whole(series: pl.Series, name: str) -> pl.Series:
+    """The series as Int64, or an error when it holds anything but whole numbers."""
+    kind = series.dtype
+    if kind.is_integer() or kind == pl.Null:
+        return series.cast(pl.Int64)
+    if not kind.is_numeric():
+        raise ColumnError(
+            f"{name} must hold whole numbers; column {series.name!r} is {kind}. "
+            "Name another column, or pass an expression that casts it."
+        )
+    value = series.cast(pl.Float64)
+    bad = ((value != value.floor()) | ~value.abs().lt(_WHOLE)).fill_null(value=False)
+    if bad.any():
+        first = bad.arg_true()[0]
+        raise ColumnError(
+            f"{name} must hold whole numbers; column {series.name!r} has {bad.sum()} other values. "
+            f"The first of them (row {first} as evaluated) is {series[first]}. "
+            "Give counts, not rates; unknown is null."
+        )
+    return value.cast(pl.Int64)

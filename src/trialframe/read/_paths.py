@@ -1,0 +1,172 @@
+"""Which files a path, several paths, a glob or a folder stand for."""
+
+from __future__ import annotations
+
+import glob
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from trialframe.errors import SourceError, did_you_mean, listed, short
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FORMATS = {
+    ".parquet": "Parquet",
+    ".pq": "Parquet",
+    ".csv": "CSV",
+    ".tsv": "TSV",
+    ".jsonl": "JSON lines",
+    ".ndjson": "JSON lines",
+    ".json": "JSON",
+    ".arrow": "Arrow IPC",
+    ".ipc": "Arrow IPC",
+    ".feather": "Arrow IPC",
+}
+"""Format of a file by the ending of its name."""
+
+PACKED = (".gz", ".zst")
+"""Endings of compressed text files."""
+
+TEXT = {"CSV", "TSV", "JSON lines", "JSON"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFile:
+    """One file to scan.
+
+    Attributes:
+        path: Path or URL.
+        format: A value of `FORMATS`.
+        remote: Whether it is a URL, handed to Polars as it is.
+        hive: Whether folders of the path hold values, as in `model=a/part.parquet`.
+    """
+
+    path: str
+    format: str
+    remote: bool = False
+    hive: bool = False
+
+
+def files_of(source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[DataFile]:
+    """The data files of a source, in a fixed order, each once.
+
+    Raises:
+        SourceError: A path is missing, a folder or glob has no data files, a file is empty
+            or of an unknown format.
+    """
+    paths = [source] if isinstance(source, str | os.PathLike) else list(source)
+    found = {file.path: file for path in paths for file in _expanded(os.fspath(path))}
+    return list(found.values())
+
+
+def _expanded(text: str) -> list[DataFile]:
+    if text.startswith("file://"):
+        text = unquote(text.removeprefix("file://"))
+    if "://" in text:
+        return [DataFile(path=text, format=_format_of(text) or "Parquet", remote=True)]
+    path = Path(text)
+    if text.startswith("~"):
+        path = path.expanduser()
+    if _exists(path):
+        return _of_folder(path) if path.is_dir() else [_checked(path)]
+    if glob.has_magic(text):
+        return _of_glob(path)
+    raise SourceError(_missing(path))
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # longer than the system allows, or with a null byte
+        return False
+
+
+def _format_of(name: str) -> str | None:
+    """Format by the ending of a name, looking through the ending of a compressed file."""
+    path = Path(name.partition("?")[0] if "://" in name else name)
+    ending = path.suffix.lower()
+    if ending not in PACKED:
+        return FORMATS.get(ending)
+    inner = FORMATS.get(Path(path.stem).suffix.lower())
+    return inner if inner in TEXT else None
+
+
+def _checked(path: Path, root: Path | None = None) -> DataFile:
+    """One existing file, refused when its format is unknown or it is empty."""
+    kind = _format_of(path.name)
+    if kind is None:
+        raise SourceError(
+            f"cannot tell the format of {short(str(path))}. Known endings: "
+            f"{', '.join(FORMATS)}, and text formats with {' or '.join(PACKED)}. Rename the file, "
+            "or read it yourself and pass the table."
+        )
+    if path.stat().st_size == 0:
+        raise SourceError(
+            f"{short(str(path))} is empty (0 bytes). Write it again, or leave it out of the source."
+        )
+    below = path.relative_to(root).parts[:-1] if root is not None else ()
+    return DataFile(path=str(path), format=kind, hive=any("=" in part for part in below))
+
+
+def _of_folder(root: Path) -> list[DataFile]:
+    """All data files below a folder; hidden ones and those that start with _ are left out."""
+    for sign, table in (("_delta_log", "Delta"), ("metadata", "Iceberg")):
+        if (root / sign).is_dir() and (table == "Delta" or _is_iceberg(root / sign)):
+            raise SourceError(
+                f"{short(str(root))} is the folder of a {table} table: its files alone hold deleted rows too. "
+                f"Pass pl.scan_{table.lower()}({short(str(root))})."
+            )
+    files = sorted(path for path in root.rglob("*") if path.is_file())
+    files = [path for path in files if not _is_hidden(path.relative_to(root))]
+    data = [_checked(path, root) for path in files if _format_of(path.name)]
+    if data:
+        return data
+    seen = sorted({path.suffix or path.name for path in files})
+    holds = f"It holds {listed(seen)}." if seen else "It is empty."
+    raise SourceError(
+        f"no data file in folder {short(str(root))}. {holds} Known endings: {', '.join(FORMATS)}."
+    )
+
+
+def _is_iceberg(metadata: Path) -> bool:
+    return any(metadata.glob("*.metadata.json"))
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
+def _of_glob(pattern: Path) -> list[DataFile]:
+    """Data files that match; folders that match are read as folders."""
+    parts = pattern.parts
+    first = next(i for i, part in enumerate(parts) if glob.has_magic(part))
+    root = Path(*parts[:first])
+    matches = sorted(root.glob(str(Path(*parts[first:])))) if _exists(root) else []
+    matches = [path for path in matches if not _is_hidden(path.relative_to(root))]
+    files = [path for path in matches if path.is_file()]
+    data = [_checked(path, root) for path in files if _format_of(path.name)]
+    for folder in (path for path in matches if path.is_dir()):
+        below = [p for p in sorted(folder.rglob("*")) if p.is_file() and _format_of(p.name)]
+        data += [_checked(p, root) for p in below if not _is_hidden(p.relative_to(root))]
+    if data:
+        return data
+    if files:
+        _checked(files[0])
+    raise SourceError(f"no data file matches {short(str(pattern))}. {_around(root, pattern.name)}")
+
+
+def _missing(path: Path) -> str:
+    where = "" if path.is_absolute() else f" (looked in {Path.cwd()})"
+    return f"no file or folder {short(str(path))}{where}. {_around(path.parent, path.name)}"
+
+
+def _around(folder: Path, name: str) -> str:
+    """What a folder holds and what is close to the name."""
+    if not _exists(folder):
+        return f"The folder {short(str(folder))} does not exist either."
+    names = sorted(path.name for path in folder.iterdir() if not _is_hidden(Path(path.name)))
+    return did_you_mean(name[:255], names)

@@ -1,0 +1,203 @@
+"""One data file as a LazyFrame, whatever its format."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import polars.selectors as cs
+import pyarrow as pa
+
+from trialframe.errors import SourceError, short
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from trialframe.read._paths import DataFile
+
+INFER_BYTES = 256 * 2**20
+"""CSV files up to this size have their types inferred from every row."""
+
+INFER_ROWS = 10_000
+
+FAILURES = (pl.exceptions.PolarsError, OSError, ValueError, OverflowError, RecursionError)
+
+
+def scan(file: DataFile) -> pl.LazyFrame:
+    """Open a file lazily; its schema is known and, for text, its values have been parsed.
+
+    Raises:
+        SourceError: The file cannot be read.
+    """
+    readers = {
+        "Parquet": _parquet,
+        "CSV": _csv,
+        "TSV": _csv,
+        "JSON lines": _json_lines,
+        "JSON": _json,
+        "Arrow IPC": _ipc,
+    }
+    try:
+        frame = readers[file.format](file)
+        frame.collect_schema()
+    except SourceError:
+        raise
+    except FAILURES as error:
+        raise unreadable(file.path, file.format, error) from error
+    return frame
+
+
+def unreadable(path: str, kind: str, error: BaseException) -> SourceError:
+    """The error for a file whose content is not what its name says."""
+    reason = short(str(error).strip().partition("\n")[0], 200)[1:-1]
+    todo = "Write it again, or leave it out of the source."
+    if isinstance(error, OSError):
+        todo = "Check the path and the permission to read it."
+    elif kind in {"CSV", "TSV"} and "utf" in reason.lower():
+        todo = "Save it as UTF-8."
+    return SourceError(f"cannot read {short(path)} as {kind}: {reason}. {todo}")
+
+
+def _parquet(file: DataFile) -> pl.LazyFrame:
+    return scan_parquet([file])
+
+
+def scan_parquet(files: list[DataFile]) -> pl.LazyFrame:
+    """Parquet files of one schema as one scan."""
+    hive = True if files[0].hive else None
+    return pl.scan_parquet([file.path for file in files], hive_partitioning=hive)
+
+
+def _ipc(file: DataFile) -> pl.LazyFrame:
+    frame = pl.scan_ipc(file.path, hive_partitioning=True if file.hive else None)
+    if file.remote:
+        return frame
+    try:
+        frame.collect_schema()
+    except pl.exceptions.PolarsError:  # the streaming variant has no footer to scan by
+        return pl.read_ipc_stream(file.path).lazy()
+    return frame
+
+
+def _csv(file: DataFile) -> pl.LazyFrame:
+    """Types come from every row of a file of ordinary size, else from 10,000 rows."""
+    separator = "\t" if file.format == "TSV" else ","
+    if file.remote:
+        return pl.scan_csv(file.path, separator=separator, infer_schema_length=INFER_ROWS)
+    rows = None if Path(file.path).stat().st_size <= INFER_BYTES else INFER_ROWS
+    frame = pl.scan_csv(file.path, separator=separator, infer_schema_length=rows)
+    try:
+        return _without_gaps(frame)
+    except pl.exceptions.ComputeError:
+        if rows is None:
+            raise
+    return _without_gaps(pl.scan_csv(file.path, separator=separator, infer_schema_length=None))
+
+
+def _without_gaps(frame: pl.LazyFrame) -> pl.LazyFrame:
+    """Parse once, so that failures show here; NaN and columns without any value become null."""
+    filled = frame.select(pl.all().is_not_null().any()).collect(engine="streaming")
+    bare = [name for name in filled.columns if not filled[name].item()]
+    return frame.with_columns(
+        cs.float().fill_nan(None), *(pl.lit(None).alias(name) for name in bare)
+    )
+
+
+def _json_lines(file: DataFile) -> pl.LazyFrame:
+    frame = pl.scan_ndjson(file.path, infer_schema_length=None)
+    try:
+        frame.collect_schema()
+    except pl.exceptions.PolarsError:  # bare NaN, or values of several types in one column
+        if file.remote:
+            raise
+        return _from_rows(_parsed_lines(file.path), file)
+    return frame
+
+
+def _parsed_lines(path: str) -> Iterable[Any]:
+    with pa.input_stream(path, compression="detect") as stream:
+        lines = stream.read().decode("utf-8-sig").split("\n")
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                yield _loads(line)
+            except ValueError as error:
+                raise SourceError(
+                    f"cannot read {short(path)} as JSON lines: line {number} is not JSON ({error}). "
+                    "Mend or remove the line."
+                ) from error
+
+
+def _loads(text: str) -> Any:
+    """JSON as Python writes it: a bare NaN is a missing value."""
+    return json.loads(text, parse_constant=lambda word: None if word == "NaN" else float(word))
+
+
+def _json(file: DataFile) -> pl.LazyFrame:
+    if file.remote:
+        return pl.read_json(file.path, infer_schema_length=None).lazy()
+    with pa.input_stream(file.path, compression="detect") as stream:
+        raw = stream.read()
+    text = raw.decode("utf-8-sig").strip()
+    if text.startswith("["):
+        try:
+            frame = pl.read_json(text.encode(), infer_schema_length=None)
+        except pl.exceptions.PolarsError:  # bare NaN, or values of several types in one column
+            return _from_rows(_loads(text), file)
+        return frame.lazy()
+    try:
+        content = _loads(text)
+    except json.JSONDecodeError as error:
+        if "Extra data" in str(error):  # one object a line in a file named .json
+            return _from_rows(_parsed_lines(file.path), file)
+        raise
+    return _from_object(content, file)
+
+
+def _from_object(content: Any, file: DataFile) -> pl.LazyFrame:
+    """A JSON object of equally long lists is a table by columns; nothing else is."""
+    if isinstance(content, dict) and content:
+        lengths = {len(v) if isinstance(v, list) else -1 for v in content.values()}
+        if len(lengths) == 1 and lengths != {-1}:
+            names = list(content)
+            rows = zip(*content.values(), strict=True)
+            return _from_rows([dict(zip(names, row, strict=True)) for row in rows], file, names)
+    inside = [k for k, v in content.items() if isinstance(v, list)] if isinstance(content, dict) else []
+    hint = f" Its list {short(inside[0])} may be it: load the file and pass that list." if inside else ""
+    raise SourceError(
+        f"{short(file.path)} holds no table: an array of objects, or an object of equally long "
+        f"arrays, is needed.{hint}"
+    )
+
+
+def _from_rows(
+    rows: Iterable[Any],
+    file: DataFile,
+    names: list[str] | None = None,
+) -> pl.LazyFrame:
+    """Rows that Polars could not parse itself; nested values that do not fit become JSON text."""
+    records = list(rows)
+    wrong = next((r for r in records if not isinstance(r, dict)), None)
+    if wrong is not None:
+        raise SourceError(
+            f"{short(file.path)} holds {short(wrong)} where an object per row is needed. "
+            "Remove it, or load the file and pass the table."
+        )
+    if not records:
+        return pl.LazyFrame(schema=dict.fromkeys(names or [], pl.Null))
+    try:
+        return pl.from_dicts(records, infer_schema_length=None, strict=False).lazy()
+    except (*FAILURES, TypeError):
+        flat = [{k: _flat(v) for k, v in record.items()} for record in records]
+        return pl.from_dicts(flat, infer_schema_length=None, strict=False).lazy()
+
+
+def _flat(value: Any) -> Any:
+    if isinstance(value, dict | list):
+        return json.dumps(value)
+    if isinstance(value, int) and abs(value) > 2**63 - 1:
+        return float(value) if math.isfinite(value) else None
+    return value

@@ -1,0 +1,192 @@
+"""Plain tables, in files or in memory, as trials."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from trialframe import _checks
+from trialframe.errors import ArgumentError, ColumnError, SourceError, listed, short
+from trialframe.read._fields import STRICT, Columns, Plan, kind_of
+from trialframe.read._frames import to_lazy
+from trialframe.read._paths import DataFile, files_of
+from trialframe.read._scan import FAILURES, scan, scan_parquet
+from trialframe.read._trials import canonical, planned, refuse_broken
+from trialframe.schema import MEASURES, TRIALS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Unpack
+
+log = logging.getLogger("trialframe")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raw:
+    """A source as one table, before its columns are resolved.
+
+    Attributes:
+        frame: All rows, in the order of the files.
+        conflicts: Columns whose type differs between files, with what to say about it.
+        missing: Columns that some files lack, with what to say about it.
+    """
+
+    frame: pl.LazyFrame
+    conflicts: Mapping[str, str] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+
+def read(
+    source: Any,
+    *,
+    threshold: float | None = None,
+    zero_is_missing: str | Sequence[str] = (),
+    **columns: Unpack[Columns],
+) -> pl.LazyFrame:
+    """Read a table of trials: one row per trial, or per case with columns n and c.
+
+    Do not use it for the tables of an engine that runs queries itself (DuckDB, Spark, Ibis):
+    give those to `tr.counts`, which sends the group-by to the data.
+
+    Args:
+        source: A path, several paths, a glob or a folder (read with all folders below it) of
+            Parquet, CSV, TSV, JSON lines, JSON or Arrow IPC files, text formats also as .gz
+            or .zst; a URL that Polars can scan, such as s3://...; or a table in memory:
+            Polars, pandas, pyarrow, a dict of columns, a list of dicts.
+        threshold: Pass when score >= threshold; replaces `passed`. Unit of the score.
+        zero_is_missing: Measures in which 0 stands for unknown, for example "tokens_in".
+        **columns: Where each canonical column is: a name, several names for `config` and
+            `case`, a Polars expression, or None to leave it out. Common aliases are found
+            without it; `tr.mapping` says what was chosen.
+
+    Returns:
+        Canonical columns first, all other columns as they are. Parquet, CSV, JSON lines and
+        Arrow files stay on disk until the frame is collected.
+
+    Raises:
+        SourceError: A file is missing, empty, corrupt or of an unknown format, or a column
+            has different types in different files.
+        ColumnError: A column is missing, ambiguous or of an unusable type.
+        TrialsError: Verdicts that are not true, false or null; NaN or infinite numbers.
+
+    Notes:
+        A column that some files lack is null there. NaN in CSV and JSON is taken as null,
+        since these formats have no other way to write a missing number; in Parquet, Arrow
+        and Polars it is refused. `planned` names are logged at level INFO.
+
+    Examples:
+        >>> import polars as pl, trialframe as tr
+        >>> rows = {"model": ["a", "a"], "task": [1, 2], "reward": [0.9, 0.2]}
+        >>> tr.read(rows, threshold=0.5).select("config", "case", "passed").collect().rows()
+        [('a', '1', True), ('a', '2', False)]
+    """
+    zeros = _zero_columns(zero_is_missing)
+    raw, plan = resolved(source, columns, threshold)
+    for line in plan.frame().filter(pl.col("how") != "unused").rows():
+        log.info("column %s <- %s (%s) %s", *line)
+    try:
+        refuse_broken(raw.frame, tuple(item for item in plan.fields if item.usable))
+    except pl.exceptions.PolarsError as error:
+        raise failed(error) from error
+    absent = [name for name in zeros if plan.get(name) is None]
+    if absent:
+        raise ColumnError(
+            f"zero_is_missing: the table has no {listed(absent)}. It has measures "
+            f"{listed(item.name for item in plan.fields if item.name in MEASURES)}."
+        )
+    unknown = (pl.when(pl.col(name) != 0).then(pl.col(name)).alias(name) for name in zeros)
+    return canonical(raw.frame, plan).with_columns(unknown)
+
+
+def mapping(
+    source: Any,
+    *,
+    threshold: float | None = None,
+    **columns: Unpack[Columns],
+) -> pl.DataFrame:
+    """Report which source column `tr.read` and `tr.counts` take for which canonical column.
+
+    It looks at names and types only, so do not use it to check values: `tr.check_trials` does.
+
+    Args:
+        source: As in `tr.read`.
+        threshold: As in `tr.read`.
+        **columns: As in `tr.read`.
+
+    Returns:
+        One row per canonical column found and per unused source column: `column`, `source`,
+        `how` ("given", "name", "alias", "derived", "not used", "unused"), `note`.
+
+    Raises:
+        SourceError: As in `tr.read`.
+        ColumnError: As in `tr.read`.
+
+    Examples:
+        >>> import trialframe as tr
+        >>> tr.mapping({"task": [1], "ok": [True], "lang": ["py"]}, passed="ok").rows()[:2]
+        [('case', 'task', 'alias', ''), ('passed', 'ok', 'given', '')]
+    """
+    return resolved(source, columns, threshold)[1].frame()
+
+
+def resolved(
+    source: Any,
+    columns: Mapping[str, Any],
+    threshold: float | None,
+) -> tuple[Raw, Plan]:
+    """The source as one table (with columns made by expressions added) and its plan."""
+    if threshold is not None:
+        _checks.between(threshold, "threshold", low=-1e300, high=1e300)
+    raw = load(source)
+    try:
+        frame, plan = planned(raw.frame, columns, threshold)
+    except ColumnError as error:
+        if raw.conflicts:
+            raise SourceError(" ".join([*raw.conflicts.values(), str(error)])) from error
+        raise
+    text = {column.name for column in TRIALS if column.dtype == pl.String}
+    used = {s for f in plan.fields if f.usable and f.name not in text for s in f.sources}
+    used |= {s for v in columns.values() if isinstance(v, pl.Expr) for s in v.meta.root_names()}
+    for name, message in raw.conflicts.items():
+        if name in used:
+            raise SourceError(message)
+        log.info("%s It is read as text.", message)
+    strict = {s for f in plan.fields if f.name in STRICT for s in f.sources}
+    for name, message in raw.missing.items():
+        log.log(logging.WARNING if name in strict else logging.INFO, message)
+    return Raw(frame=frame, conflicts=raw.conflicts, missing=raw.missing), plan
+
+
+def load(source: Any) -> Raw:
+    """The source as one table, whatever it is.
+
+    Raises:
+        SourceError: It cannot be read.
+    """
+    if not _is_paths(source):
+        lazy = to_lazy(source)
+        if lazy is None:
+            raise SourceError(
+                f"a {type(source).__name__} is a table of another engine: give it to tr.counts, "
+                "which counts there and brings home the counts only."
+            )
+        return Raw(frame=lazy)
+    files = files_of(source)
+    scans = _scans(files)
+    log.info("%d files read, first %s", len(files), short(files[0].path))
+    return scans[0][1] if len(scans) == 1 else _combined(scans)
+
+
+def failed(error: Exception) -> SourceError:
+    """The error for a table that opens but cannot be read to its end."""
+    reason = short(str(error).strip().partition("\n")[0], 300)[1:-1]
+    return SourceError(
+        f"reading the rows failed: {reason}. A file is corrupt, or an expression does not fit "
+        "its column."
+    )
