@@ -73,7 +73,7 @@ def arrays(n: pl.Series, c: pl.Series) -> Counts:
     """Counts as Int64 arrays, with 0 where either is null, and where both are known."""
     trials, passes = _whole(n, "n"), _whole(c, "c")
     known = (trials.is_not_null() & passes.is_not_null()).to_numpy()
-    left, right, known = np.broadcastarrays(
+    left, right, known = np.broadcast_arrays(
         trials.fill_null(0).to_numpy(), passes.fill_null(0).to_numpy(), known
     )
     wrong = np.flatnonzero(known & ((right < 0) | (right > left)))
