@@ -8,6 +8,7 @@ file reader and an engine that aggregates in place share one set of rules.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
@@ -17,7 +18,7 @@ from trialframe.errors import ColumnError, did_you_mean, listed, short
 from trialframe.schema import TRIALS, Column, column
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 LARGEST = 2.0**53
 """Largest magnitude of a measure: whole numbers stay exact in a double up to here."""
@@ -119,7 +120,7 @@ class Plan:
 
     def frame(self) -> pl.DataFrame:
         """The report: one row per canonical column and per unused source column."""
-        rows = [
+        rows: list[tuple[str, str, str, str]] = [
             (f.name, " + ".join(f.sources), f.how if f.usable else "not used", f.note)
             for f in self.fields
         ]
@@ -156,7 +157,8 @@ def resolve(
 
     Args:
         kinds: Source column name -> type family (see `kind_of`).
-        columns: Canonical name -> source column, or several for config and case.
+        columns: Canonical name -> source column, several for config and case, None to leave
+            the column out.
         threshold: Pass when score >= threshold.
 
     Raises:
@@ -192,8 +194,9 @@ def _normal(name: str) -> str:
 
 
 def _match(spec: Column, kinds: Mapping[str, str], columns: Mapping[str, Any]) -> Field | None:
-    if spec.name in columns and columns[spec.name] is not None:
-        return _given(spec, kinds, columns[spec.name])
+    if spec.name in columns:
+        given = columns[spec.name]
+        return None if given is None else _given(spec, kinds, given)
     taken = {s for v in columns.values() for s in ([v] if isinstance(v, str) else v or ())}
     if spec.name in kinds and spec.name not in taken:
         return _field(spec, spec.name, kinds, how="name")
@@ -216,7 +219,12 @@ def _match(spec: Column, kinds: Mapping[str, str], columns: Mapping[str, Any]) -
 
 
 def _given(spec: Column, kinds: Mapping[str, str], value: Any) -> Field:
-    sources = (value,) if isinstance(value, str) else tuple(value)
+    sources = (value,) if isinstance(value, str) else value
+    if not isinstance(sources, Sequence) or not all(isinstance(s, str) for s in sources):
+        raise ColumnError(
+            f"{spec.name}={short(value)}: give a column's name or a Polars expression."
+        )
+    sources = tuple(sources)
     if len(sources) > 1 and spec.name not in COMPOSITE:
         raise ColumnError(
             f"{spec.name}={short(value)}: only config and case may be several columns."
@@ -245,13 +253,13 @@ def _field(
     note = "" if factor == 1.0 else f"x {factor:g} to {spec.unit}"
     problem = _problem(spec, kind)
     if not problem:
-        return Field(name=spec.name, sources=(source,), kind=kind, how=how, factor=factor, note=note)
+        return Field(
+            name=spec.name, sources=(source,), kind=kind, how=how, factor=factor, note=note
+        )
     message = f"column {source!r} ({kind}) cannot serve as {spec.name}: {problem}"
     if how == "given" or spec.required or spec.name in STRICT:
         raise ColumnError(f"{message}.")
-    return Field(
-        name=spec.name, sources=(source,), kind=kind, how=how, usable=False, note=problem
-    )
+    return Field(name=spec.name, sources=(source,), kind=kind, how=how, usable=False, note=problem)
 
 
 def _problem(spec: Column, kind: str) -> str:
@@ -264,7 +272,9 @@ def _problem(spec: Column, kind: str) -> str:
     if dtype == pl.Boolean:
         if kind == "string" and spec.name != "passed":
             return f'map its words, for example {spec.name}=pl.col("{spec.name}") == "pass"'
-        return "" if kind in {"boolean", "integer", "float", "string"} else "true or false is needed"
+        return (
+            "" if kind in {"boolean", "integer", "float", "string"} else "true or false is needed"
+        )
     if dtype == pl.Int64 and spec.name == "trial":
         return "" if kind in {"integer", "float", "string"} else "whole numbers are needed"
     if dtype in (pl.Int64, pl.Float64):

@@ -58,7 +58,7 @@ def files_of(source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) 
         SourceError: A path is missing, a folder or glob has no data files, a file is empty
             or of an unknown format.
     """
-    paths = [source] if isinstance(source, str | os.PathLike) else list(source)
+    paths = [source] if isinstance(source, str | os.PathLike) else source
     found = {file.path: file for path in paths for file in _expanded(os.fspath(path))}
     return list(found.values())
 
@@ -117,8 +117,8 @@ def _of_folder(root: Path) -> list[DataFile]:
     for sign, table in (("_delta_log", "Delta"), ("metadata", "Iceberg")):
         if (root / sign).is_dir() and (table == "Delta" or _is_iceberg(root / sign)):
             raise SourceError(
-                f"{short(str(root))} is the folder of a {table} table: its files alone hold deleted rows too. "
-                f"Pass pl.scan_{table.lower()}({short(str(root))})."
+                f"{short(str(root))} is the folder of a {table} table, and its files hold deleted "
+                f"rows too. Pass pl.scan_{table.lower()}({short(str(root))})."
             )
     files = sorted(path for path in root.rglob("*") if path.is_file())
     files = [path for path in files if not _is_hidden(path.relative_to(root))]

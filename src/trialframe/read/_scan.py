@@ -126,8 +126,8 @@ def _parsed_lines(path: str) -> Iterable[Any]:
                 yield _loads(line)
             except ValueError as error:
                 raise SourceError(
-                    f"cannot read {short(path)} as JSON lines: line {number} is not JSON ({error}). "
-                    "Mend or remove the line."
+                    f"cannot read {short(path)} as JSON lines: line {number} is not JSON "
+                    f"({error}). Mend or remove the line."
                 ) from error
 
 
@@ -165,8 +165,14 @@ def _from_object(content: Any, file: DataFile) -> pl.LazyFrame:
             names = list(content)
             rows = zip(*content.values(), strict=True)
             return _from_rows([dict(zip(names, row, strict=True)) for row in rows], file, names)
-    inside = [k for k, v in content.items() if isinstance(v, list)] if isinstance(content, dict) else []
-    hint = f" Its list {short(inside[0])} may be it: load the file and pass that list." if inside else ""
+    inside = (
+        [k for k, v in content.items() if isinstance(v, list)] if isinstance(content, dict) else []
+    )
+    hint = (
+        f" Its list {short(inside[0])} may be it: load the file and pass that list."
+        if inside
+        else ""
+    )
     raise SourceError(
         f"{short(file.path)} holds no table: an array of objects, or an object of equally long "
         f"arrays, is needed.{hint}"

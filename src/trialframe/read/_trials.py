@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from trialframe.errors import ColumnError, TrialsError, did_you_mean, short
+from trialframe.errors import ColumnError, TrialsError, did_you_mean, listed, short
 from trialframe.read._fields import (
     Field,
     Plan,
@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 
 SEPARATOR = " | "
 
+_MISFITS = (
+    pl.exceptions.ColumnNotFoundError,
+    pl.exceptions.DuplicateError,
+    pl.exceptions.InvalidOperationError,
+    pl.exceptions.SchemaError,
+)
+
 
 def planned(
     frame: pl.LazyFrame,
@@ -30,16 +37,30 @@ def planned(
 ) -> tuple[pl.LazyFrame, Plan]:
     """Add the columns that are given as expressions, then resolve all columns."""
     made = {name: value for name, value in columns.items() if isinstance(value, pl.Expr)}
+    before = frame.collect_schema()
+    _refuse_unknown(made, before.names())
     frame = frame.with_columns(**made)
     try:
         schema = frame.collect_schema()
-    except pl.exceptions.ColumnNotFoundError as error:
-        available = set(frame.drop(made, strict=False).collect_schema()) if not made else set()
-        hint = f" {did_you_mean(str(error), available)}" if available else ""
-        raise ColumnError(f"an expression names a column that is not there: {error}.{hint}") from error
+        pl.DataFrame(schema=before).with_columns(**made)  # some type errors show only when run
+    except _MISFITS as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise ColumnError(
+            f"the expression for {listed(made)} does not fit the table: {reason}."
+        ) from error
     named = {name: name if name in made else value for name, value in columns.items()}
     kinds = {name: kind_of(dtype) for name, dtype in schema.items()}
     return frame, resolve(kinds, named, threshold=threshold)
+
+
+def _refuse_unknown(made: Mapping[str, pl.Expr], available: list[str]) -> None:
+    for name, value in made.items():
+        for root in value.meta.root_names():
+            if root not in available:
+                raise ColumnError(
+                    f"no column {short(root)} (in the expression for {name}). "
+                    f"{did_you_mean(root, available)}"
+                )
 
 
 def canonical(frame: pl.LazyFrame, plan: Plan) -> pl.LazyFrame:

@@ -6,25 +6,27 @@ import logging
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from trialframe import _checks
-from trialframe.errors import ArgumentError, ColumnError, SourceError, listed, short
+from trialframe.errors import ColumnError, SourceError, listed, short
 from trialframe.read._fields import STRICT, Columns, Plan, kind_of
 from trialframe.read._frames import to_lazy
 from trialframe.read._paths import DataFile, files_of
 from trialframe.read._scan import FAILURES, scan, scan_parquet
 from trialframe.read._trials import canonical, planned, refuse_broken
-from trialframe.schema import MEASURES, TRIALS
+from trialframe.schema import TRIALS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Unpack
 
 log = logging.getLogger("trialframe")
+
+SPENT = ("tokens_in", "tokens_out", "cost_uusd", "duration_ms")
+"""Measures of effort: in these a 0 often stands for unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +80,7 @@ def read(
     Notes:
         A column that some files lack is null there. NaN in CSV and JSON is taken as null,
         since these formats have no other way to write a missing number; in Parquet, Arrow
-        and Polars it is refused. `planned` names are logged at level INFO.
+        and Polars it is refused. What was taken for what is logged (logger "trialframe", INFO).
 
     Examples:
         >>> import polars as pl, trialframe as tr
@@ -96,9 +98,10 @@ def read(
         raise failed(error) from error
     absent = [name for name in zeros if plan.get(name) is None]
     if absent:
+        found = [name for name in SPENT if plan.get(name) is not None]
         raise ColumnError(
-            f"zero_is_missing: the table has no {listed(absent)}. It has measures "
-            f"{listed(item.name for item in plan.fields if item.name in MEASURES)}."
+            f"zero_is_missing: the table has no {listed(absent)}; it has "
+            f"{listed(found) or 'none of ' + listed(SPENT)}. Leave it out, or name its column."
         )
     unknown = (pl.when(pl.col(name) != 0).then(pl.col(name)).alias(name) for name in zeros)
     return canonical(raw.frame, plan).with_columns(unknown)
@@ -178,9 +181,9 @@ def load(source: Any) -> Raw:
             )
         return Raw(frame=lazy)
     files = files_of(source)
-    scans = _scans(files)
-    log.info("%d files read, first %s", len(files), short(files[0].path))
-    return scans[0][1] if len(scans) == 1 else _combined(scans)
+    log.info("%d data files, the first is %s", len(files), short(files[0].path))
+    frames = [scan(file) for file in files]
+    return Raw(frame=frames[0]) if len(frames) == 1 else _combined(files, frames)
 
 
 def failed(error: Exception) -> SourceError:
@@ -190,3 +193,101 @@ def failed(error: Exception) -> SourceError:
         f"reading the rows failed: {reason}. A file is corrupt, or an expression does not fit "
         "its column."
     )
+
+
+def _is_paths(source: Any) -> bool:
+    if isinstance(source, str | os.PathLike):
+        return True
+    if not isinstance(source, Sequence) or isinstance(source, bytes) or not source:
+        return False
+    return all(isinstance(item, str | os.PathLike) for item in source)
+
+
+def _zero_columns(value: str | Sequence[str]) -> tuple[str, ...]:
+    names = _checks.names(value, "zero_is_missing")
+    for name in names:
+        _checks.one_of(name, "zero_is_missing", SPENT)
+    return names
+
+
+def _combined(files: list[DataFile], frames: list[pl.LazyFrame]) -> Raw:
+    """Files one below the other; a column that a file lacks is null there."""
+    schemas = [frame.collect_schema() for frame in frames]
+    conflicts, missing = _compared(files, schemas)
+    parts = []
+    for index, run in _runs(files, schemas):
+        frame = scan_parquet(run) if len(run) > 1 else frames[index]
+        as_text = [
+            name
+            for name, dtype in schemas[index].items()
+            if name in conflicts or isinstance(dtype, pl.Categorical | pl.Enum)
+        ]
+        parts.append(frame.with_columns(pl.col(as_text).cast(pl.String)))
+    try:
+        frame = pl.concat(parts, how="diagonal_relaxed")
+        frame.collect_schema()
+    except FAILURES as error:
+        raise failed(error) from error
+    return Raw(frame=frame, conflicts=conflicts, missing=missing)
+
+
+def _runs(
+    files: list[DataFile],
+    schemas: list[pl.Schema],
+) -> Iterable[tuple[int, list[DataFile]]]:
+    """Neighbouring Parquet files of one schema as one scan, every other file alone."""
+    start = 0
+    for stop in range(1, len(files) + 1):
+        same = (
+            stop < len(files)
+            and files[stop].format == files[start].format == "Parquet"
+            and (files[stop].remote, files[stop].hive) == (files[start].remote, files[start].hive)
+            and list(schemas[stop].items()) == list(schemas[start].items())
+        )
+        if not same:
+            yield start, files[start:stop]
+            start = stop
+
+
+def _compared(
+    files: list[DataFile],
+    schemas: list[pl.Schema],
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Columns of different type families and columns that some files lack, each explained.
+
+    Raises:
+        SourceError: A column's types have nothing in common, not even as text.
+    """
+    names = dict.fromkeys(name for schema in schemas for name in schema)
+    conflicts, missing = {}, {}
+    for name in names:
+        lacking = [file for file, schema in zip(files, schemas, strict=True) if name not in schema]
+        if lacking:
+            missing[name] = (
+                f"column {short(name)} is missing in {len(lacking)} of {len(files)} files and null "
+                f"there; the first is {short(lacking[0].path)}."
+            )
+        families: dict[str, str] = {}
+        for file, schema in zip(files, schemas, strict=True):
+            if name in schema and schema[name] != pl.Null:
+                families.setdefault(_family(schema[name]), f"{schema[name]} in {file.path}")
+        if len(families) > 1:
+            first, second = list(families.values())[:2]
+            message = (
+                f"column {short(name)} is {first} and {second}. Write both with one type, or read "
+                "the files one by one and cast."
+            )
+            if not set(families) <= {"number", "text"}:
+                raise SourceError(message)
+            conflicts[name] = message
+    return conflicts, missing
+
+
+def _family(dtype: pl.DataType) -> str:
+    """Types of one family have a common type that loses nothing."""
+    kind = kind_of(dtype)
+    if kind in {"integer", "float", "boolean"}:
+        return "number"
+    if kind == "string":
+        return "text"
+    return "time" if isinstance(dtype, pl.Datetime) and dtype.time_zone == "UTC" else str(dtype)

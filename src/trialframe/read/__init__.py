@@ -1,0 +1,5 @@
+"""Files and tables of any kind as canonical trials."""
+
+from trialframe.read.tables import mapping, read
+
+__all__ = ["mapping", "read"]
