@@ -10,15 +10,28 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
 from trialframe.errors import ColumnError, did_you_mean, listed, short
+from trialframe.read._columns import COUNT_COLUMNS, Columns
 from trialframe.schema import TRIALS, Column, column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+__all__ = [
+    "COUNT_COLUMNS",
+    "Columns",
+    "Field",
+    "Plan",
+    "broken",
+    "complaint",
+    "expression",
+    "kind_of",
+    "resolve",
+]
 
 LARGEST = 2.0**53
 """Largest magnitude of a measure: whole numbers stay exact in a double up to here."""
@@ -27,52 +40,6 @@ STRICT = ("config", "case", "trial", "passed", "score", "cluster", "weight")
 """Columns that change the numbers: two candidates for one of them are an error."""
 
 COMPOSITE = ("config", "case")
-
-COUNT_COLUMNS: tuple[Column, ...] = (
-    Column(
-        name="n",
-        dtype=pl.Int64,
-        meaning="scored trials",
-        aliases=dict.fromkeys(("n_trials", "num_trials", "n_samples", "num_samples"), 1.0),
-    ),
-    Column(
-        name="c",
-        dtype=pl.Int64,
-        meaning="passes",
-        aliases=dict.fromkeys(("n_passed", "num_passed", "n_correct", "num_correct"), 1.0),
-    ),
-    Column(name="unscored", dtype=pl.Int64, meaning="trials without a verdict"),
-)
-
-
-class Columns(TypedDict, total=False):
-    """Where to find each canonical column: a name, several names (config, case), an expression."""
-
-    config: str | Sequence[str] | pl.Expr
-    case: str | Sequence[str] | pl.Expr
-    trial: str | pl.Expr
-    attempt: str | pl.Expr
-    cluster: str | pl.Expr
-    passed: str | pl.Expr
-    score: str | pl.Expr
-    outcome: str | pl.Expr
-    secure: str | pl.Expr
-    label: str | pl.Expr
-    judge: str | pl.Expr
-    tests_passed: str | pl.Expr
-    tests_total: str | pl.Expr
-    tokens_in: str | pl.Expr
-    tokens_out: str | pl.Expr
-    cost_uusd: str | pl.Expr
-    duration_ms: str | pl.Expr
-    started_at: str | pl.Expr
-    seed: str | pl.Expr
-    context: str | pl.Expr
-    image: str | pl.Expr
-    split: str | pl.Expr
-    weight: str | pl.Expr
-    n: str | pl.Expr
-    c: str | pl.Expr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +136,10 @@ def resolve(
     for name in columns:
         if name not in wanted:
             raise ColumnError(f"no canonical column {name!r}. {did_you_mean(name, wanted)}")
+        value = columns[name]
+        parts = (value or "",) if isinstance(value, str | None) else value
+        if not isinstance(parts, Sequence) or not all(isinstance(part, str) for part in parts):
+            raise ColumnError(f"{name}={short(value)}: give the name of a column or an expression.")
     found: dict[str, Field] = {}
     for spec in wanted.values():
         field = _match(spec, kinds, columns)
@@ -219,12 +190,7 @@ def _match(spec: Column, kinds: Mapping[str, str], columns: Mapping[str, Any]) -
 
 
 def _given(spec: Column, kinds: Mapping[str, str], value: Any) -> Field:
-    sources = (value,) if isinstance(value, str) else value
-    if not isinstance(sources, Sequence) or not all(isinstance(s, str) for s in sources):
-        raise ColumnError(
-            f"{spec.name}={short(value)}: give a column's name or a Polars expression."
-        )
-    sources = tuple(sources)
+    sources = (value,) if isinstance(value, str) else tuple(value)
     if len(sources) > 1 and spec.name not in COMPOSITE:
         raise ColumnError(
             f"{spec.name}={short(value)}: only config and case may be several columns."
