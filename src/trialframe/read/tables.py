@@ -181,7 +181,7 @@ def load(source: Any) -> Raw:
             )
         return Raw(frame=lazy)
     files = files_of(source)
-    log.info("%d data files, the first is %s", len(files), short(files[0].path))
+    log.info("data files: %d, the first is %s", len(files), short(files[0].path))
     frames = [scan(file) for file in files]
     return Raw(frame=frames[0]) if len(frames) == 1 else _combined(files, frames)
 

@@ -1,0 +1,1 @@
+"""Estimates from counts: one file per public function."""

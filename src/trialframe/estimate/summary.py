@@ -1,0 +1,339 @@
+"""Estimates per config: one row per config, group, metric and k."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from trialframe import _checks
+from trialframe.counts import Counts
+from trialframe.errors import ArgumentError, ColumnError, TrialsError, did_you_mean, listed
+from trialframe.estimate import intervals
+from trialframe.estimate.metrics import SHORT, Cases, Request, cases_of, parsed
+from trialframe.schema import SUMMARY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+SMALL_SUITE = 20
+FEW_CLUSTERS = 10
+LARGE_SHARE = 1 / 3
+FEW_DF = 5.0
+LOW_COVERAGE = 0.95
+MOST_DEFAULT_K = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Settings:
+    estimand: str
+    method: str
+    level: float
+    short: str
+    clusters: bool
+    resamples: int
+    seed: int
+
+
+def summary(
+    counts: Counts,
+    *,
+    metrics: str | Sequence[str] | None = None,
+    k: int | Sequence[int] | None = None,
+    by: str | Sequence[str] = (),
+    estimand: str = "cases",
+    method: str = "default",
+    level: float = 0.95,
+    short: str = "null",
+    units: str = "clusters",
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """Estimate every metric of every config, with an interval and what it rests on.
+
+    Do not compare two configs by whether their intervals overlap: they share cases, and a
+    paired comparison is sharper.
+
+    Args:
+        counts: What `tr.counts` made.
+        metrics: Names such as "pass@1", "pass^5", "g_pass@5_0.8", "flaky", "cost_uusd_per_pass";
+            "pass@k" stands for every k, "outcomes" for the shares of pass, failure and
+            unscored classes. None: all that these counts allow, without outcome shares.
+        k: Trials drawn, >= 1, for names that end in k. None: 1 up to the fewest trials of a
+            case of the config (powers of two from 5 trials on).
+        by: Columns kept in the counts; estimates are made within each of their values.
+        estimand: "cases": tasks like these, the spread between cases counts. "suite": these
+            very tasks, only trial noise counts.
+        method: "default" (score interval for rates, t for the others, Satterthwaite degrees
+            of freedom), "t", "score" (rates only), "cr1", "bootstrap" (percentile), "bca", "bayes"
+            (Bayes@N, pass@1 of the suite), "beta-binomial" (model-based pass@k and pass^k at
+            any k, also beyond the trials there are).
+        level: Nominal coverage of the intervals, in (0, 1).
+        short: What a case with fewer than k trials does: "null" (dropped and reported),
+            "clamp" (k = n), "min" (one smaller k for all), "rate" (c / n), "raise".
+        units: "clusters" when the counts have them, or "cases".
+        resamples: Bootstrap resamples, >= 100.
+        seed: Seed of the bootstrap; row order and engine never change a result.
+
+    Returns:
+        One row per config, group, metric and k: see `trialframe.schema.SUMMARY` for the
+        columns. Rates are in [0, 1]. `bracket_low` and `bracket_high` are the metric with
+        every unscored trial failed and passed: a range without sampling error;
+        `identified_low` and `identified_high` add it (Imbens and Manski).
+
+    Raises:
+        ArgumentError: A metric, k, policy, method or level that does not exist.
+        ColumnError: A `by` column that the counts do not hold.
+
+    Notes:
+        The value is sum(w_i u_i) / sum(w_i) over cases with a value u_i, w_i = 1 unless the
+        counts hold a weight. Its standard error is cluster-robust (CR2) with
+        Satterthwaite degrees of freedom; without clusters that is sd / sqrt(M) with M - 1. The
+        suite estimand sums unbiased within-case variances instead. `pooled` divides all
+        passes by all trials and takes every trial as independent (Wilson).
+
+    References:
+        Chen et al. 2021 (arXiv 2107.03374); Yao et al. 2024 (2406.12045); Miller 2024
+        (2411.00640); Bell and McCaffrey 2002; Imbens and Manski 2004.
+
+    Examples:
+        >>> import trialframe as tr
+        >>> rows = {"case": ["x"] * 4 + ["y"] * 4, "passed": [True, True, True, False] * 2}
+        >>> table = tr.summary(tr.counts(rows), metrics=["pass@1", "pass^2"])
+        >>> table.select("metric", "value", "cases", "trials").rows()
+        [('pass@1', 0.75, 2, 8), ('pass^2', 0.5, 2, 8)]
+    """
+    settings = _Settings(
+        estimand=_checks.one_of(estimand, "estimand", ("cases", "suite")),
+        method=_checks.one_of(method, "method", intervals.METHODS),
+        level=_checks.between(level, "level", inclusive=False),
+        short=_checks.one_of(short, "short", SHORT),
+        clusters=_checks.one_of(units, "units", ("clusters", "cases")) == "clusters",
+        resamples=_checks.integer(resamples, "resamples", low=100),
+        seed=_checks.integer(seed, "seed", low=0),
+    )
+    if not isinstance(counts, Counts):
+        raise ArgumentError(
+            f"counts is a {type(counts).__name__}, must be Counts: call tr.counts(...) first."
+        )
+    if counts.frame.is_empty():
+        raise TrialsError("these counts have no rows, so there is nothing to estimate.")
+    names = _checks.names(metrics, "metrics")
+    ks = _grid(k)
+    groups = _checks.names(by, "by")
+    for name in groups:
+        if name not in counts.by and name != "cluster":
+            raise ColumnError(
+                f"by: these counts hold no column {name!r}; keep it with tr.counts(..., by={name!r}). "
+                f"{did_you_mean(name, counts.by)}"
+            )
+    rows: list[dict[str, Any]] = []
+    for key, frame in _parts(counts.frame, ("config", *groups)):
+        cases = cases_of(frame, clusters=settings.clusters)
+        head = dict(zip(("config", *groups), key, strict=True))
+        asked = _requests(names, ks, cases, settings)
+        rows += [head | row for row in _rows(cases, asked, settings)]
+        if "outcomes" in names:
+            rows += [head | row for row in _outcome_rows(counts, frame, settings.level)]
+    return _table(rows, counts, groups)
+
+
+def _grid(k: object) -> tuple[int, ...] | None:
+    if k is None:
+        return None
+    values = [k] if not isinstance(k, list | tuple | range | np.ndarray | pl.Series) else list(k)
+    if not values:
+        raise ArgumentError("k == [], must be at least one integer >= 1.")
+    return tuple(dict.fromkeys(_checks.integer(value, "k", low=1) for value in values))
+
+
+def _parts(
+    frame: pl.DataFrame, keys: tuple[str, ...]
+) -> Iterable[tuple[tuple[Any, ...], pl.DataFrame]]:
+    parts = frame.partition_by(keys, as_dict=True, include_key=True)
+    return sorted(parts.items(), key=lambda item: [(v is None, str(v)) for v in item[0]])
+
+
+def _requests(
+    names: tuple[str, ...], ks: tuple[int, ...] | None, cases: Cases, settings: _Settings
+) -> list[Request]:
+    grid = ks or default_ks(cases)
+    wanted = [name for name in names if name != "outcomes"] if names else _default(cases)
+    asked = [request for name in wanted for request in parsed(name, grid)]
+    able = [r for r in asked if intervals.defined(settings.method, settings.estimand, r)]
+    if names and len(able) < len(asked):
+        lost = [r.name for r in asked if r not in able]
+        raise ArgumentError(
+            f"method={settings.method!r} with estimand={settings.estimand!r} is not defined for "
+            f"{listed(lost)}. {intervals.HINT}"
+        )
+    return list({request.name: request for request in able}.values())
+
+
+def default_ks(cases: Cases) -> tuple[int, ...]:
+    """1 up to the fewest trials of a case; powers of two and the end from 5 on."""
+    least = int(np.min(cases.n, where=cases.n > 0, initial=np.iinfo(np.int64).max))
+    if least == np.iinfo(np.int64).max:
+        return (1,)
+    if least <= MOST_DEFAULT_K:
+        return tuple(range(1, least + 1))
+    powers = [2**i for i in range(least.bit_length())]
+    return tuple(sorted({*powers, least}))
+
+
+def _default(cases: Cases) -> list[str]:
+    names = ["pass@k", "pass^k", "pooled", "flaky", "flake_index", "saturated"]
+    if cases.secure is not None:
+        names += ["reliability@k", "secure_reliability@k", "secure_pass^k"]
+    for measure in cases.measures:
+        names.append(measure)
+        if measure not in {"score", "tests_share"}:
+            names.append(f"{measure}_per_pass")
+    return [*names, "min_trials", "max_trials"]
+
+
+def _rows(cases: Cases, asked: list[Request], settings: _Settings) -> list[dict[str, Any]]:
+    if not asked:
+        return []
+    values = np.column_stack([r.metric.values(cases, r, settings.short) for r in asked])
+    made = intervals.estimates(
+        cases,
+        asked,
+        values,
+        estimand=settings.estimand,
+        method=settings.method,
+        level=settings.level,
+        resamples=settings.resamples,
+        seed=settings.seed,
+    )
+    failing, passing = _sides(cases, asked)
+    columns = asdict(made)
+    columns |= intervals.brackets(cases, asked, failing, passing, made, settings.level)
+    columns["bracket_cases"] = (~np.isnan(failing)).sum(axis=0)
+    used = ~np.isnan(values)
+    columns["cases"], columns["trials"] = used.sum(axis=0), cases.n @ used
+    without = int(cases.unscored.sum() + cases.failed.sum())
+    known = int(cases.n.sum() - cases.failed.sum())
+    rows = []
+    for j, request in enumerate(asked):
+        row = {name: _plain(column[j]) for name, column in columns.items()} | {
+            "metric": request.name,
+            "k": request.k,
+            "unit": request.metric.unit,
+            "level": settings.level,
+            "dropped": int(len(cases) - used[:, j].sum()),
+            "unscored": without,
+            "coverage": known / (known + without) if known + without else None,
+        }
+        if not request.metric.bracketed:
+            row["bracket_cases"] = None
+        row["warnings"] = "; ".join(_warnings(cases, request, row))
+        rows.append(row)
+    return rows
+
+
+def _plain(value: Any) -> Any:
+    """A Python value; NaN is null from here on."""
+    if isinstance(value, str):
+        return value
+    return None if np.isnan(value) else value.item()
+
+
+def _sides(cases: Cases, asked: list[Request]) -> tuple[Floats, Floats]:
+    """Case values with every unscored trial failed, and passed; NaN where not bracketed."""
+    without = cases.unscored + cases.failed
+    failing = replace(cases, n=cases.n + cases.unscored)
+    passing = replace(failing, c=cases.c + without)
+
+    def values(side: Cases) -> Floats:
+        undefined = np.full(len(cases), np.nan)
+        return np.column_stack(
+            [r.metric.values(side, r, "null") if r.metric.bracketed else undefined for r in asked]
+        )
+
+    low = values(failing)
+    return low, values(passing) if without.any() else low
+
+
+def _warnings(cases: Cases, request: Request, row: dict[str, Any]) -> Iterable[str]:
+    if row["value"] is None:
+        yield "no case has a value" if row["cases"] == 0 else "undefined"
+        return
+    if request.metric.shape == "fact":
+        return
+    if row["cases"] < SMALL_SUITE:
+        yield f"small suite: {row['cases']} cases"
+    if cases.cluster is not None and row["clusters"] and request.shape != "pooled":
+        if row["clusters"] < FEW_CLUSTERS:
+            yield f"few clusters: {row['clusters']}"
+        if (row["largest_share"] or 0) > LARGE_SHARE:
+            yield f"one cluster holds {row['largest_share']:.0%}"
+        if row["df"] is not None and row["df"] < FEW_DF:
+            yield f"{row['df']:.1f} degrees of freedom"
+    if row["coverage"] is not None and row["coverage"] < LOW_COVERAGE:
+        yield f"coverage {row['coverage']:.1%}"
+    if row["se"] == 0:
+        yield "no spread between cases"
+    if request.shape == "pooled":
+        yield "trials taken as independent"
+    if request.metric.name in {"flaky", "flake_index"} and cases.n.max(initial=0) < 2:
+        yield "one trial per case cannot show flakiness"
+    if "reliability" in request.metric.name and cases.n.min(initial=9) < 5:
+        yield "fewer than 5 rollouts in some cases"
+    if row["method"] == "beta-binomial":
+        yield "model-based"
+        if request.k is not None and request.k > 10 * cases.n.max(initial=1):
+            yield "more than 10 times beyond the trials"
+
+
+def _outcome_rows(counts: Counts, frame: pl.DataFrame, level: float) -> list[dict[str, Any]]:
+    """Shares of all trials by verdict and outcome class; they add up to 1."""
+    if counts.outcomes is None:
+        raise ColumnError(
+            "outcome shares need an outcome column. Name it in tr.counts, "
+            "for example outcome='status'."
+        )
+    part = counts.outcomes.join(frame.select("config", "case"), on=["config", "case"], how="semi")
+    word = pl.col("outcome").fill_null("")
+    plain = word.str.to_lowercase().is_in(PLAIN_OUTCOMES)
+    failed = pl.col("n") - pl.col("c") - pl.col("unscored_failed")
+    missing = pl.col("unscored") + pl.col("unscored_failed")
+    total = int(part.select((pl.col("n") + pl.col("unscored")).sum()).item())
+    pieces = [
+        (pl.lit("pass"), pl.col("c")),
+        (pl.when(plain).then(pl.lit("fail")).otherwise("fail: " + word), failed),
+        (pl.when(plain).then(pl.lit("unscored")).otherwise("unscored: " + word), missing),
+    ]
+    long = pl.concat([part.select(name=n.cast(pl.String), trials=t) for n, t in pieces])
+    shares = long.group_by("name").agg(pl.col("trials").sum()).filter(pl.col("trials") > 0)
+    return [
+        {
+            "metric": f"share[{name}]",
+            "value": trials / total,
+            "unit": "share of trials",
+            "level": level,
+            "estimand": "these trials",
+            "method": "count",
+            "cases": frame.height,
+            "trials": total,
+            "warnings": "",
+        }
+        for name, trials in shares.sort("name").rows()
+    ]
+
+
+PLAIN_OUTCOMES = ("", "pass", "passed", "fail", "failed", "ok", "completed", "unset", "none", "success")
+"""Outcome words that say no more than the verdict."""
+
+
+def _table(rows: list[dict[str, Any]], counts: Counts, groups: tuple[str, ...]) -> pl.DataFrame:
+    kept = {name: counts.frame.schema[name] for name in groups}
+    config, *others = SUMMARY
+    schema = {config.name: config.dtype} | kept | {c.name: c.dtype for c in others}
+    return pl.DataFrame(rows, schema=schema, orient="row", infer_schema_length=None)
