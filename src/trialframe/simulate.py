@@ -174,7 +174,7 @@ def simulate(
         >>> trials.group_by("config").agg(pl.len(), pl.col("true_rate").mean().round(3)).sort(
         ...     "config"
         ... ).rows()
-        [('base', 6, 0.697), ('new', 6, 0.793)]
+        [('base', 6, 0.42), ('new', 6, 0.52)]
     """
     names = scenario.config_names(configs)
     cases = _checks.integer(cases, "cases", low=1)
