@@ -210,8 +210,8 @@ def score_t(
     rate, error, freedom, cap, count = shaped
     rate = np.clip(rate, 0.0, 1.0)  # a mean of ones may come out one bit above 1
     spread = rate * (1.0 - rate)
-    regular = (error > 0) & (spread > 0)
-    sample = np.divide(spread, error**2, out=np.array(count), where=regular)
+    square = error**2
+    sample = np.divide(spread, square, out=np.array(count), where=(square > 0) & (spread > 0))
     sample = np.where(np.isnan(error), np.nan, np.minimum(sample, cap))
     return _score_roots(rate, sample, _t_quantile(freedom, level))
 
@@ -278,9 +278,9 @@ def _critical(gap: Floats, df: Floats, level: float) -> Floats:
 
 def _score_roots(rate: Floats, n: Floats, quantile: Floats) -> Interval:
     """Roots p of (rate - p)^2 = quantile^2 p(1-p)/n, clamped into [0, 1]."""
-    ratio = np.divide(quantile**2, n, out=np.full(np.shape(n), np.nan), where=n > 0)
-    centre = (rate + ratio / 2.0) / (1.0 + ratio)
-    half = np.sqrt(ratio * (rate * (1.0 - rate) + ratio / 4.0)) / (1.0 + ratio)
+    square = quantile**2
+    centre = (n * rate + square / 2.0) / (n + square)
+    half = quantile * np.sqrt(n * rate * (1.0 - rate) + square / 4.0) / (n + square)
     # rounding must not keep an all-pass interval from reaching 1, nor leave it above
     low = np.where(rate == 0.0, 0.0 * half, np.clip(centre - half, 0.0, 1.0))
     high = np.where(rate == 1.0, 1.0 + 0.0 * half, np.clip(centre + half, 0.0, 1.0))
