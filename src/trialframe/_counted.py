@@ -6,7 +6,8 @@ every metric refuses the same tables with the same words.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,15 +15,14 @@ import polars as pl
 
 from trialframe.errors import ArgumentError, ColumnError, CountsError, short
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
 Column: TypeAlias = str | pl.Expr
 """A column name or an expression."""
 
 Counts: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]
 
-_COUNTS = pl.Struct({"n": pl.Int64, "c": pl.Int64})
+Formula: TypeAlias = Callable[..., npt.NDArray[np.generic]]
+"""Numbers or truth values per case from the arrays n and c; NaN where undefined."""
+
 _WHOLE = 2.0**53  # beyond it a float is no count
 
 
@@ -45,31 +45,24 @@ def _column(value: Column, name: str) -> pl.Expr:
     raise ArgumentError(f"{name} == {short(value)}, must be a column name or an expression.")
 
 
-def counted(n: Column, c: Column, passed: Column | None) -> tuple[pl.Expr, pl.Expr]:
-    """Return n and c as checked Int64, both null where either is."""
-    columns = inputs(n, c, passed)
-    if passed is not None:
-        return columns[0], columns[1]
-    both = elementwise(columns, _checked, _COUNTS)
-    return both.struct.field("n"), both.struct.field("c")
+def per_case(columns: list[pl.Expr], formula: Formula, dtype: type[pl.DataType]) -> pl.Expr:
+    """Return the formula as an expression over n, c and what else it takes, one value per row.
 
+    The formula sees only rows where n and c are known; NaN becomes null.
+    """
 
-def elementwise(
-    columns: list[pl.Expr], f: Callable[[Sequence[pl.Series]], pl.Series], dtype: pl.DataType
-) -> pl.Expr:
-    """Return f as an expression over the columns."""
+    def values(series: Sequence[pl.Series]) -> pl.Series:
+        n, c, known = _arrays(series[0], series[1])
+        rest = [np.broadcast_to(more.to_numpy(), known.shape)[known] for more in series[2:]]
+        out = np.full(known.shape, np.nan)
+        out[known] = formula(n[known], c[known], *rest)
+        return pl.Series(series[0].name, out, nan_to_null=True).cast(dtype)
+
     # Elementwise, so that Polars hands over whole columns, never one group at a time.
-    return pl.map_batches(columns, f, return_dtype=dtype, is_elementwise=True)
+    return pl.map_batches(columns, values, return_dtype=dtype(), is_elementwise=True)
 
 
-def _checked(series: Sequence[pl.Series]) -> pl.Series:
-    trials, passes, known = arrays(series[0], series[1])
-    counts = pl.DataFrame({"n": trials, "c": passes}, schema=_COUNTS.to_schema())
-    mask = pl.Series(known)
-    return counts.select(pl.when(mask).then(pl.all())).to_struct(series[0].name)
-
-
-def arrays(n: pl.Series, c: pl.Series) -> Counts:
+def _arrays(n: pl.Series, c: pl.Series) -> Counts:
     """Counts as Int64 arrays, with 0 where either is null, and where both are known."""
     trials, passes = _whole(n, "n"), _whole(c, "c")
     known = (trials.is_not_null() & passes.is_not_null()).to_numpy()
@@ -84,7 +77,7 @@ def arrays(n: pl.Series, c: pl.Series) -> Counts:
             f"rows break that. The first of them (row {row} as evaluated) has n == {left[row]}, "
             f"c == {right[row]}. Check that n and c are not swapped and count the same trials."
         )
-    return np.where(known, left, 0), np.where(known, right, 0), known
+    return left, right, known
 
 
 def _whole(series: pl.Series, name: str) -> pl.Series:

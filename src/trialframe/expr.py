@@ -8,23 +8,22 @@ trials is counted first: one value per group, as `pl.len()` gives.
 
 from __future__ import annotations
 
-from statistics import NormalDist
+from functools import partial
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 import polars as pl
 
 from trialframe._checks import between, integer, one_of
-from trialframe._counted import arrays, counted, elementwise, inputs
+from trialframe._counted import inputs, per_case
 from trialframe.errors import ArgumentError
-from trialframe.kernels import draws
+from trialframe.kernels import draws, intervals
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from fractions import Fraction
 
-    from trialframe._counted import Column
-    from trialframe.kernels.draws import Credit, Short
+    from trialframe._counted import Column, Formula
+    from trialframe.kernels.draws import Credit, FloatArray, IntArray, Short
 
 
 def pass_at_k(
@@ -47,8 +46,8 @@ def pass_at_k(
         passed: Boolean column of trials, null where unscored, in place of n and c.
         short: What a case with n < k gets. "null": null. "clamp": the value at k = n.
             "min": k becomes the smallest n >= 1 of the frame or group. "rate": c / n,
-            and 0 at n = 0. "raise": an error, which counts the cases of one batch
-            of rows when the engine works in batches.
+            and 0 at n = 0. "raise": an error, in which a streaming engine counts
+            the cases of one batch of rows.
 
     Returns:
         Expression named "pass@k" (with the number), Float64 in [0, 1]; null where n or
@@ -203,8 +202,7 @@ def pass_rate(*, n: Column = "n", c: Column = "c", passed: Column | None = None)
         >>> pl.DataFrame({"n": [4, 0], "c": [3, 0]}).select(pass_rate()).to_series().to_list()
         [0.75, None]
     """
-    trials, passes = counted(n, c, passed)
-    return _where(trials > 0, passes / trials).alias("pass_rate")
+    return _scored("pass_rate", lambda n, c: c / np.maximum(n, 1), pl.Float64, n, c, passed)
 
 
 def flaky(*, n: Column = "n", c: Column = "c", passed: Column | None = None) -> pl.Expr:
@@ -231,8 +229,7 @@ def flaky(*, n: Column = "n", c: Column = "c", passed: Column | None = None) -> 
         >>> pl.DataFrame({"n": [3, 3, 0], "c": [1, 3, 0]}).select(flaky()).to_series().to_list()
         [True, False, None]
     """
-    trials, passes = counted(n, c, passed)
-    return _where(trials > 0, (passes > 0) & (passes < trials)).alias("flaky")
+    return _scored("flaky", lambda n, c: (c > 0) & (c < n), pl.Boolean, n, c, passed)
 
 
 def flake_index(*, n: Column = "n", c: Column = "c", passed: Column | None = None) -> pl.Expr:
@@ -260,9 +257,7 @@ def flake_index(*, n: Column = "n", c: Column = "c", passed: Column | None = Non
         >>> pl.DataFrame({"n": [4, 1], "c": [1, 1]}).select(flake_index()).to_series().to_list()
         [0.5, None]
     """
-    trials, passes = counted(n, c, passed)
-    index = 2 * passes * (trials - passes) / (trials * (trials - 1))
-    return _where(trials > 1, index).alias("flake_index")
+    return per_case(inputs(n, c, passed), draws.flake_index, pl.Float64).alias("flake_index")
 
 
 def majority(*, n: Column = "n", c: Column = "c", passed: Column | None = None) -> pl.Expr:
@@ -289,8 +284,7 @@ def majority(*, n: Column = "n", c: Column = "c", passed: Column | None = None) 
         >>> pl.DataFrame({"n": [3, 4, 0], "c": [2, 2, 0]}).select(majority()).to_series().to_list()
         [True, False, None]
     """
-    trials, passes = counted(n, c, passed)
-    return _where(trials > 0, 2 * passes > trials).alias("majority")
+    return _scored("majority", draws.majority, pl.Boolean, n, c, passed)
 
 
 def saturated(*, n: Column = "n", c: Column = "c", passed: Column | None = None) -> pl.Expr:
@@ -318,8 +312,7 @@ def saturated(*, n: Column = "n", c: Column = "c", passed: Column | None = None)
         >>> pl.DataFrame({"n": [3, 3, 0], "c": [3, 2, 0]}).select(saturated()).to_series().to_list()
         [True, False, None]
     """
-    trials, passes = counted(n, c, passed)
-    return _where(trials > 0, passes == trials).alias("saturated")
+    return _scored("saturated", lambda n, c: c == n, pl.Boolean, n, c, passed)
 
 
 def wilson(
@@ -363,51 +356,58 @@ def wilson(
         >>> [round(value, 4) for value in found.row(0)]
         [0.4902, 0.9433]
     """
-    z = NormalDist().inv_cdf((1 + between(level, "level", inclusive=False)) / 2)
-    trials, passes = counted(n, c, passed)
-    rate = passes / trials
-    scale = 1 + z * z / trials
-    centre = (rate + z * z / (2 * trials)) / scale
-    half = z * (rate * (1 - rate) / trials + (z / (2 * trials)) ** 2).sqrt() / scale
-    low = _where(trials > 0, (centre - half).clip(0.0, 1.0))
-    high = _where(trials > 0, (centre + half).clip(0.0, 1.0))
-    return pl.struct(low.alias("low"), high.alias("high")).alias("wilson")
+    between(level, "level", inclusive=False)
+    columns = inputs(n, c, passed)
+
+    def bound(side: str) -> pl.Expr:
+        def formula(n: IntArray, c: IntArray) -> FloatArray:
+            bounds = intervals.wilson(c, n, level)
+            return bounds.low if side == "low" else bounds.high
+
+        return per_case(columns, formula, pl.Float64).alias(side)
+
+    return pl.struct(bound("low"), bound("high")).alias("wilson")
 
 
 def _size(k: object) -> int:
     return integer(k, "k", low=1)
 
 
-def _where(defined: pl.Expr, value: pl.Expr) -> pl.Expr:
-    return pl.when(defined).then(value)
+def _scored(
+    name: str,
+    value: Formula,
+    dtype: type[pl.DataType],
+    n: Column,
+    c: Column,
+    passed: Column | None,
+) -> pl.Expr:
+    """Return the value as an expression that is null at n = 0."""
+
+    def formula(n: IntArray, c: IntArray) -> FloatArray:
+        return np.where(n > 0, value(n, c), np.nan)
+
+    return per_case(inputs(n, c, passed), formula, dtype).alias(name)
 
 
 def _drawn(
     name: str, k: int, credit: Credit, n: Column, c: Column, passed: Column | None, short: Short
 ) -> pl.Expr:
     one_of(short, "short", get_args(draws.Short))
-    if passed is not None and short == "min":
+    columns = inputs(n, c, passed)
+    size = int(k)
+    if short != "min":
+        formula = partial(draws.drawn, k=size, credit=credit, short=short)
+        return per_case(columns, formula, pl.Float64).alias(name)
+    if passed is not None:
         raise ArgumentError(
             "short == 'min' with passed=: a group of trials is one case, so there is no smallest "
             "n. Count the trials first and use n= and c=, or use short='clamp'."
         )
-    columns = inputs(n, c, passed)
-    size = int(k)
-    if short == "min":
-        # The smallest n belongs to the whole frame or group, so Polars finds it and hands
-        # it on per row; what runs in Python stays elementwise under every engine.
-        trials = columns[0]
-        least = pl.min_horizontal(size, trials.filter(trials >= 1).min().cast(pl.Int64))
-        columns.append(pl.when(trials.is_not_null()).then(least))
-
-    def values(series: Sequence[pl.Series]) -> pl.Series:
-        trials, passes, known = arrays(series[0], series[1])
-        out = np.full(known.shape, np.nan)
-        if short == "min":
-            sizes = np.broadcast_to(series[2].fill_null(size).to_numpy(), known.shape)[known]
-            out[known] = draws.drawn(trials[known], passes[known], sizes, credit)
-        else:
-            out[known] = draws.drawn(trials[known], passes[known], size, credit, short=short)
-        return pl.Series(series[0].name, out, nan_to_null=True)
-
-    return elementwise(columns, values, pl.Float64()).alias(name)
+    # The smallest n belongs to the whole frame or group, so Polars finds it and hands it on
+    # per row; what runs in Python stays elementwise under every engine.
+    # Not strict: what is no count is refused there, with a better message.
+    trials = columns[0].cast(pl.Float64, strict=False)
+    least = trials.filter(trials >= 1).min().cast(pl.Int64, strict=False)
+    sizes = pl.when(trials.is_not_null()).then(pl.min_horizontal(size, least)).otherwise(size)
+    formula = partial(draws.drawn, credit=credit)
+    return per_case([*columns, sizes], formula, pl.Float64).alias(name)
