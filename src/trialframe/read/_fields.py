@@ -91,7 +91,9 @@ class Plan:
             (f.name, " + ".join(f.sources), f.how if f.usable else "not used", f.note)
             for f in self.fields
         ]
-        rows += [("", name, "unused", "kept as it is") for name in self.unused]
+        taken = {f.name for f in self.fields}
+        notes = {True: "left out: its name is taken", False: "kept as it is"}
+        rows += [("", name, "unused", notes[name in taken]) for name in self.unused]
         return pl.DataFrame(rows, schema=["column", "source", "how", "note"], orient="row")
 
 

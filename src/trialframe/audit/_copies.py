@@ -1,0 +1,97 @@
+"""Runs that are copies of other runs, told from runs that agree by chance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import polars as pl
+
+from trialframe.audit._inspect import CONTENT, Finding, Inspection, named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CLOCKS = ("duration_ms", "started_at")
+"""No two real runs share these over several rows, however deterministic the system."""
+
+SPENDING = ("tokens_out", "cost_uusd")
+"""Real runs of a deterministic system may share these."""
+
+DISTINCT = 5
+"""A measure tells runs apart when it takes at least this many values in one run."""
+
+MANY_CASES = 50
+MINORITY = 10
+"""Without measures, equal verdicts are reported from this many cases, so many of each kind."""
+
+RUN = ("config", "trial")
+
+
+def copied_runs(data: Inspection) -> Iterator[Finding]:
+    """Runs (config, trial) whose rows all equal those of another run of the config."""
+    if data.plan.shape == "counts" or not data.has("trial"):
+        return
+    content = [name for name in CONTENT if name in data.trials]
+    rows = data.trials.lazy().select(*RUN, *content).drop_nulls(RUN)
+    rows = rows.with_columns(mark=pl.struct(content).hash() % 2**40)
+    runs = rows.group_by(RUN).agg(size=pl.len().cast(pl.Int64), mark=pl.col("mark").sum())
+    alike = ("config", "size", "mark")
+    same = runs.filter(pl.len().over(alike) > 1).collect().rename({"mark": "set"})
+    if same.is_empty():
+        return
+    members = rows.join(same.lazy(), on=RUN).collect()
+    sets = _proven(same, members, content)
+    sets = sets.join(_evidence(members), on=("config", "set"))
+    for severity, advice in _ADVICE.items():
+        found = sets.filter(severity=severity).sort("config", "first")
+        if found.height:
+            yield Finding(
+                rule="copied_run",
+                severity=severity,
+                rows=int((found["size"] * (found["runs"] - 1)).sum()),
+                examples=named(found, ["config"], "trials {trials}, {size} rows each"),
+                advice=advice,
+            )
+
+
+_ADVICE: dict[Literal["error", "warning"], str] = {
+    "error": "Keep one of each set of copies: a copy is no new trial, it only narrows intervals.",
+    "warning": "A deterministic system repeats itself exactly, and so does a copied file: find "
+    "out which it is. Either way these rows are no independent trials.",
+}
+
+
+def _proven(same: pl.DataFrame, members: pl.DataFrame, content: list[str]) -> pl.DataFrame:
+    """Sets of runs with equal fingerprints whose rows are equal indeed."""
+    sets = same.group_by("config", "set").agg(
+        runs=pl.len().cast(pl.Int64),
+        size=pl.col("size").first(),
+        first=pl.col("trial").min(),
+        trials=pl.col("trial").sort().head(6),
+    )
+    each = members.group_by("config", "set", *content).agg(
+        rows=pl.len(), found=pl.col("trial").n_unique()
+    )
+    each = each.join(sets, on=("config", "set"))
+    equal = (pl.col("found") == pl.col("runs")) & (pl.col("rows") % pl.col("runs") == 0)
+    wrong = each.filter(~equal).select("config", "set").unique()
+    return sets.join(wrong, on=("config", "set"), how="anti")
+
+
+def _evidence(members: pl.DataFrame) -> pl.DataFrame:
+    """How much chance can explain: "error", "warning" or null for each set of runs."""
+    one = members.filter(pl.col("trial") == pl.col("trial").min().over("config", "set"))
+
+    def varied(names: tuple[str, ...]) -> pl.Expr:
+        known = [pl.col(n).drop_nulls().n_unique() >= DISTINCT for n in names if n in members]
+        return pl.any_horizontal(known) if known else pl.lit(value=False)
+
+    passes, fails = pl.col("passed").sum(), (~pl.col("passed")).sum()
+    mixed = (pl.min_horizontal(passes, fails) >= MINORITY) & (
+        pl.col("case").n_unique() >= MANY_CASES
+    )
+    facts = one.group_by("config", "set").agg(
+        clock=varied(CLOCKS).first(), likely=(varied(SPENDING) | mixed).first()
+    )
+    severity = pl.when("clock").then(pl.lit("error")).when("likely").then(pl.lit("warning"))
+    return facts.select("config", "set", severity=severity)
