@@ -4,8 +4,14 @@ Trials are rows, counts are one group-by away, and every statement about them co
 estimand, a method and what was left out.
 """
 
+from trialframe.audit import check_trials
 from trialframe.counts import Counts, counts
+from trialframe.errors import TrialframeError
+from trialframe.estimate.extrapolate import beta_binomial
+from trialframe.estimate.index import index
+from trialframe.estimate.runs import run_summary
 from trialframe.estimate.summary import summary
+from trialframe.export import counts_sql
 from trialframe.expr import (
     flake_index,
     flaky,
@@ -17,18 +23,27 @@ from trialframe.expr import (
     saturated,
     wilson,
 )
+from trialframe.read import mapping, read
 from trialframe.simulate import simulate
 
 __all__ = [
     "Counts",
+    "TrialframeError",
+    "beta_binomial",
+    "check_trials",
     "counts",
+    "counts_sql",
     "flake_index",
     "flaky",
     "g_pass_at_k",
+    "index",
     "majority",
+    "mapping",
     "pass_at_k",
     "pass_hat_k",
     "pass_rate",
+    "read",
+    "run_summary",
     "saturated",
     "simulate",
     "summary",

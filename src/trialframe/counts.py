@@ -169,8 +169,8 @@ def counts(
     _checks.one_of(keep, "keep", ("raise", "first", "last", "all"))
     _checks.one_of(attempts, "attempts", ("raise", "first"))
     policy = _policy(unscored)
-    by = _checks.names(by, "by")
     source = source_of(trials, columns, threshold)
+    by = _kept(_checks.names(by, "by"), source)
     notes = []
     if keep == "first" or keep == "last":
         source, dropped = deduplicated(source, keep)
@@ -178,6 +178,17 @@ def counts(
     groups = grouped(source, by, attempts)
     _refused(source, groups, attempts)
     return _rolled_up(source, groups, by, policy, keep, notes)
+
+
+def _kept(by: tuple[str, ...], source: Source) -> tuple[str, ...]:
+    """The columns to keep beside those that the counts hold in any case."""
+    for name in by:
+        if name in RESERVED and not {name, *sources(source.plan, name)} == {name}:
+            raise ArgumentError(
+                f"by: {name!r} has a meaning of its own in counts, and {name!r} is not what serves "
+                f"as it here. Rename the column first."
+            )
+    return tuple(name for name in dict.fromkeys(by) if name not in RESERVED)
 
 
 def _policy(unscored: object) -> dict[str, str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trialframe.estimate.extrapolate import extrapolated
 from trialframe.kernels.bayes import bayes_at_n
 from trialframe.kernels.intervals import imbens_manski, score_t, t_interval, wilson, z_interval
 from trialframe.kernels.means import ClusteredMean, clustered_mean
@@ -84,7 +85,10 @@ def estimates(
     fit = clustered_mean(values, cases.weight, cases.cluster, variant=variant)
     bounds = np.array([request.shape in BOUNDED for request in asked])
     made = _from_means(cases, asked, values, fit, level, variant, method)
-    if estimand == "suite":
+    if method == "beta-binomial":
+        suite = estimand == "suite"
+        _beta_binomial(made, cases, asked, suite=suite, level=level, resamples=resamples, seed=seed)
+    elif estimand == "suite":
         _suite(made, cases, asked, values, level)
     for j, request in enumerate(asked):
         if request.metric.shape == "pooled":
@@ -202,6 +206,32 @@ def _bayes(made: _Estimates, j: int, cases: Cases, level: float) -> None:
     interval = z_interval(made.value[j], made.se[j], level)
     made.low[j], made.high[j], made.df[j] = interval.low, interval.high, np.nan
     made.method[j] = "bayes@n"
+
+
+def _beta_binomial(
+    made: _Estimates,
+    cases: Cases,
+    asked: list[Request],
+    *,
+    suite: bool,
+    level: float,
+    resamples: int,
+    seed: int,
+) -> None:
+    ks = np.array([request.k for request in asked])
+    hats = np.array([request.metric.name == "pass^k" for request in asked])
+    got = extrapolated(
+        cases, ks, hats, suite=suite, level=level, resamples=resamples, seed=seed
+    )
+    made.value, made.se, made.low, made.high = (got[c] for c in ("value", "se", "low", "high"))
+    made.df = np.full(len(asked), np.nan)
+    made.estimand = ["suite" if suite else "cases"] * len(asked)
+    fit = "binomial" if got["status"] == "underdispersed" else "beta-binomial"
+    made.method = [fit] * len(asked)
+    seen = np.flatnonzero(cases.n > 0)
+    sizes = np.bincount(seen if cases.cluster is None or suite else cases.cluster[seen])
+    made.clusters = np.full(len(asked), int((sizes > 0).sum()))
+    made.largest_share = np.full(len(asked), sizes.max(initial=0) / max(len(seen), 1))
 
 
 def brackets(

@@ -191,7 +191,9 @@ def _default(cases: Cases) -> list[str]:
     names = ["pass@k", "pass^k", "pooled", "flaky", "flake_index", "saturated"]
     if cases.secure is not None:
         names += ["reliability@k", "secure_reliability@k", "secure_pass^k"]
-    for measure in cases.measures:
+    for measure, (known, total, _) in cases.measures.items():
+        if measure == "score" and np.array_equal(known, cases.n) and np.array_equal(total, cases.c):
+            continue  # the verdict again, as a number
         names.append(measure)
         if measure not in {"score", "tests_share"}:
             names.append(f"{measure}_per_pass")
@@ -217,6 +219,8 @@ def _rows(cases: Cases, asked: list[Request], settings: _Settings) -> list[dict[
     columns |= intervals.brackets(cases, asked, failing, passing, made, settings.level)
     columns["bracket_cases"] = (~np.isnan(failing)).sum(axis=0)
     used = ~np.isnan(values)
+    if settings.method == "beta-binomial":  # the fit uses every case, also those with n < k
+        used = np.repeat((cases.n > 0)[:, None], len(asked), axis=1)
     columns["cases"], columns["trials"] = used.sum(axis=0), cases.n @ used
     without = int(cases.unscored.sum() + cases.failed.sum())
     known = int(cases.n.sum() - cases.failed.sum())
@@ -269,7 +273,7 @@ def _warnings(cases: Cases, request: Request, row: dict[str, Any]) -> Iterable[s
         return
     if row["cases"] < SMALL_SUITE:
         yield f"small suite: {row['cases']} cases"
-    if cases.cluster is not None and row["clusters"] and request.shape != "pooled":
+    if cases.cluster is not None and row["estimand"] == "cases":
         if row["clusters"] < FEW_CLUSTERS:
             yield f"few clusters: {row['clusters']}"
         if (row["largest_share"] or 0) > LARGE_SHARE:
@@ -286,8 +290,10 @@ def _warnings(cases: Cases, request: Request, row: dict[str, Any]) -> Iterable[s
         yield "one trial per case cannot show flakiness"
     if "reliability" in request.metric.name and cases.n.min(initial=9) < 5:
         yield "fewer than 5 rollouts in some cases"
-    if row["method"] == "beta-binomial":
+    if row["method"] in {"beta-binomial", "binomial"}:
         yield "model-based"
+        if row["method"] == "binomial":
+            yield "no more spread than one common rate"
         if request.k is not None and request.k > 10 * cases.n.max(initial=1):
             yield "more than 10 times beyond the trials"
 
