@@ -105,3 +105,11 @@ def test_verdicts_must_be_boolean(verdicts: list[Any]) -> None:
     frame = pl.DataFrame({"passed": verdicts})
     with pytest.raises(pl.exceptions.PolarsError):
         frame.select(expr.pass_at_k(1, passed="passed"))
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if not name.endswith("min")])
+def test_an_untyped_column_of_unscored_trials(name: str) -> None:
+    frame = pl.DataFrame({"case": ["a", "a"], "passed": [None, None]})
+    got = frame.group_by("case").agg(EVERY[name](passed="passed"))
+    empty = {"low": None, "high": None} if name == "wilson" else None
+    assert got.get_column(name).to_list() == [empty]

@@ -316,6 +316,19 @@ def test_numpy_integers_are_integers() -> None:
         assert values([5], [2], expr.pass_at_k(kind(3), short="min")) == [0.9]
 
 
+@pytest.mark.parametrize("short", POLICIES)
+def test_k_beyond_any_table(short: str) -> None:
+    n, c = [10, 10**9, 2 * 10**9], [3, 5 * 10**8, 1]
+    for k in (10**8, 10**20):
+        got = values(n, c, expr.pass_at_k(k, short=short))
+        if short == "null" and k == 10**8:
+            assert got == [None, 1.0, pytest.approx(0.05, abs=1e-12)]
+        elif short == "null":
+            assert got == [None, None, None]
+        else:
+            assert all(0 <= value <= 1 for value in got)
+
+
 @pytest.mark.parametrize("tau", [-0.1, 1.1, float("nan"), "0.5", True, None])
 def test_bad_tau(tau: Any) -> None:
     with pytest.raises(ArgumentError, match="tau == "):

@@ -32,9 +32,10 @@ def inputs(n: Column, c: Column, passed: Column | None) -> list[pl.Expr]:
         return [_column(n, "n"), _column(c, "c")]
     if not (isinstance(n, str) and isinstance(c, str) and (n, c) == ("n", "c")):
         raise ArgumentError("passed= counts n and c itself: give passed=, or n= and c=, not both.")
-    # `and` with true keeps Boolean as it is and is refused by every other type.
+    # `and` with true makes a column of nulls Boolean, and `when` takes nothing but Boolean.
     verdict = _column(passed, "passed") & pl.lit(True)
-    return [verdict.count().cast(pl.Int64), verdict.sum().cast(pl.Int64)]
+    passes = pl.when(verdict).then(pl.lit(True)).count()
+    return [verdict.count().cast(pl.Int64), passes.cast(pl.Int64)]
 
 
 def _column(value: Column, name: str) -> pl.Expr:

@@ -394,7 +394,7 @@ def _drawn(
 ) -> pl.Expr:
     one_of(short, "short", get_args(draws.Short))
     columns = inputs(n, c, passed)
-    size = int(k)
+    size = min(int(k), 2**62)  # beyond any n, and within Int64
     if short != "min":
         formula = partial(draws.drawn, k=size, credit=credit, short=short)
         return per_case(columns, formula, pl.Float64).alias(name)
