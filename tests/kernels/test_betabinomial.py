@@ -97,8 +97,11 @@ def test_order_and_multiplicity_do_not_matter(seed: int) -> None:
     n, c = sample(seed)
     order = np.random.default_rng(seed).permutation(len(n))
     cells = distinct_cells(n, c)
-    assert beta_binomial_fit(n, c) == beta_binomial_fit(n[order], c[order])
-    assert beta_binomial_fit(n, c) == beta_binomial_fit(cells.n, cells.c, cells.multiplicity)
+    fits = [
+        beta_binomial_fit(n[order], c[order]),
+        beta_binomial_fit(cells.n, cells.c, cells.multiplicity),
+    ]
+    assert {repr(fit) for fit in fits} == {repr(beta_binomial_fit(n, c))}  # NaN equals NaN
 
 
 @given(seed=SEEDS)
