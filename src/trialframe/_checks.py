@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
+from typing import TypeVar
 
 from trialframe.errors import ArgumentError, did_you_mean, short
+
+Word = TypeVar("Word", bound=str)
 
 
 def integer(value: object, name: str, *, low: int, high: int | None = None) -> int:
     """Return `value` as an int, or raise when it is not a whole number in [low, high]."""
     wanted = f"an integer >= {low}" + ("" if high is None else f" and <= {high}")
-    if isinstance(value, bool) or not isinstance(value, Integral):
+    number = None
+    if not isinstance(value, bool) and isinstance(value, Integral):
+        number = int(value)
+    if number is None or number < low or (high is not None and number > high):
         raise ArgumentError(f"{name} == {short(value)}, must be {wanted}.")
-    if value < low or (high is not None and value > high):
-        raise ArgumentError(f"{name} == {short(value)}, must be {wanted}.")
-    return int(value)
+    return number
 
 
 def between(
@@ -37,12 +41,13 @@ def between(
     return number
 
 
-def one_of(value: object, name: str, allowed: Iterable[str]) -> str:
+def one_of(value: object, name: str, allowed: Iterable[Word]) -> Word:
     """Return `value`, or raise with the allowed words when it is none of them."""
     words = list(allowed)
-    if not isinstance(value, str) or value not in words:
-        raise ArgumentError(f"{name} == {short(value)}. {did_you_mean(str(value), words)}")
-    return value
+    for word in words:
+        if isinstance(value, str) and value == word:
+            return word
+    raise ArgumentError(f"{name} == {short(value)}. {did_you_mean(str(value), words)}")
 
 
 def names(value: object, name: str) -> tuple[str, ...]:

@@ -106,7 +106,11 @@ def _check_case_level(frame: pl.DataFrame, name: str) -> None:
     pairs = frame.select("case", name).unique()
     if pairs.height == pairs["case"].n_unique():
         return
-    torn = pairs.group_by("case").agg(pl.col(name).sort().implode()).filter(pl.col(name).list.len() > 1)
+    torn = (
+        pairs.group_by("case")
+        .agg(pl.col(name).sort().implode())
+        .filter(pl.col(name).list.len() > 1)
+    )
     first = torn.sort("case").row(0, named=True)
     raise CountsError(
         f"{torn.height:,} cases have more than one {name}. First: case {first['case']!r} has "

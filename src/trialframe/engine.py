@@ -50,6 +50,7 @@ class Source:
 
 
 def source_of(trials: Any, columns: Mapping[str, Any], threshold: float | None) -> Source:
+    """Any table as a lazy frame of its own engine, with the plan of its columns."""
     lazy = to_lazy(trials)
     if lazy is not None:
         lazy, plan = planned(lazy, columns, threshold)
@@ -65,7 +66,7 @@ def source_of(trials: Any, columns: Mapping[str, Any], threshold: float | None) 
     return Source(frame=frame, plan=resolve(kinds, columns, threshold=threshold), polars=None)
 
 
-def deduplicated(source: Source, keep: Literal["first", "last"]) -> tuple[Source, int]:
+def deduplicated(source: Source, keep: Literal["raise", "first", "last", "all"]) -> tuple[Source, int]:
     """Keep one row per (config, case, trial); rows without a trial number are all kept."""
     trial = source.plan.get("trial")
     if source.polars is None or trial is None:
@@ -73,13 +74,15 @@ def deduplicated(source: Source, keep: Literal["first", "last"]) -> tuple[Source
         raise ArgumentError(f"keep={keep!r}: {reason}. Remove repeated rows before counting.")
     names = trial_key(source.plan)
     numbered = pl.col(trial.sources[0]).is_not_null()
-    unique = source.polars.filter(numbered).unique(names, keep=keep, maintain_order=True)
+    side: Literal["first", "last"] = "first" if keep == "first" else "last"
+    unique = source.polars.filter(numbered).unique(names, keep=side, maintain_order=True)
     frame = pl.concat([unique, source.polars.filter(~numbered)])
     before, after = (int(f.select(pl.len()).collect().item()) for f in (source.polars, frame))
     return Source(frame=nw.from_native(frame), plan=source.plan, polars=frame), before - after
 
 
 def sources(plan: Plan, name: str) -> tuple[str, ...]:
+    """Source columns of a canonical column; empty when there is none."""
     found = plan.get(name)
     return () if found is None else found.sources
 
@@ -99,8 +102,8 @@ def _key_columns(source: Source, by: tuple[str, ...]) -> dict[str, nw.Expr]:
         if name not in schema:
             raise ColumnError(f"by: no column {name!r}. {did_you_mean(name, schema.names())}")
         kind = kind_of(schema[name])
-        dtype = {"integer": nw.Int64, "float": nw.Float64, "boolean": nw.Boolean}.get(kind)
-        keys[f"by__{i}"] = nw.col(name).cast(dtype or nw.String)
+        dtypes: dict[str, Any] = {"integer": nw.Int64, "float": nw.Float64, "boolean": nw.Boolean}
+        keys[f"by__{i}"] = nw.col(name).cast(dtypes.get(kind, nw.String))
     return keys
 
 
@@ -203,8 +206,8 @@ def grouped(source: Source, by: tuple[str, ...], attempts: str) -> pl.DataFrame:
         frame = frame.filter(expression(attempt, nw) == 1)
     projected = frame.select(**keys, **sums.columns)
     query = projected.group_by(*keys).agg(nw.len().alias("rows"), *sums.expressions())
-    options = {"engine": "streaming"} if source.polars is not None else {}
-    result = query.collect(backend="polars", **options).to_native()
+    options: dict[str, Any] = {"engine": "streaming"} if source.polars is not None else {}
+    result: pl.DataFrame = query.collect(backend="polars", **options).to_native()
     names = ["rows", *sums.results]
     real = [name for name in names if name.endswith("_sumsq") or name in REAL_SUMS]
     return result.with_columns(

@@ -98,10 +98,7 @@ def counts_sql(
     grouped = [part for names in keys.values() for part in names] + list(kept.values())
     lines = ",\n".join(f"  {value} AS {_quoted(name)}" for name, value in columns.items())
     groups = ", ".join(dict.fromkeys(_quoted(name) for name in grouped))
-    return (
-        f"SELECT\n{lines}\nFROM {_table(table)}\nGROUP BY {groups}\n"
-        f'ORDER BY "config", "case"'
-    )
+    return f'SELECT\n{lines}\nFROM {_table(table)}\nGROUP BY {groups}\nORDER BY "config", "case"'
 
 
 def _quoted(name: object) -> str:

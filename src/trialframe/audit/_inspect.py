@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from trialframe.counts import ONE_CONFIG
+from trialframe._rollup import ONE_CONFIG
 from trialframe.errors import ColumnError, short
 from trialframe.read._trials import canonical
 from trialframe.read.tables import failed, resolved

@@ -10,7 +10,7 @@ import polars as pl
 from trialframe import _checks
 from trialframe.counts import Counts
 from trialframe.errors import ArgumentError, ColumnError, did_you_mean, listed
-from trialframe.estimate.metrics import Cases, Request, cases_of, parsed
+from trialframe.estimate.metrics import SHORT, Cases, Request, cases_of, parsed
 from trialframe.kernels.intervals import t_interval
 from trialframe.kernels.means import clustered_mean
 from trialframe.schema import SUMMARY
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from trialframe.kernels.draws import Short
+
 
 def index(
     counts: Counts,
@@ -28,7 +30,7 @@ def index(
     weights: Mapping[str, float] | None = None,
     metric: str = "pass@1",
     level: float = 0.95,
-    short: str = "null",
+    short: Short = "null",
     units: str = "clusters",
 ) -> pl.DataFrame:
     """One number per config over several suites: a weighted mean of the suites' means.
@@ -70,6 +72,7 @@ def index(
         [0.625]
     """
     _checks.one_of(units, "units", ("clusters", "cases"))
+    _checks.one_of(short, "short", SHORT)
     level = _checks.between(level, "level", inclusive=False)
     if not isinstance(counts, Counts):
         raise ArgumentError(f"counts is a {type(counts).__name__}, must be Counts.")
@@ -109,7 +112,7 @@ def _row(
     suites: pl.Series,
     omega: Mapping[str, float],
     request: Request,
-    short: str,
+    short: Short,
     level: float,
 ) -> dict[str, Any]:
     values = request.metric.values(cases, request, short)

@@ -220,9 +220,7 @@ def _beta_binomial(
 ) -> None:
     ks = np.array([request.k for request in asked])
     hats = np.array([request.metric.name == "pass^k" for request in asked])
-    got = extrapolated(
-        cases, ks, hats, suite=suite, level=level, resamples=resamples, seed=seed
-    )
+    got = extrapolated(cases, ks, hats, suite=suite, level=level, resamples=resamples, seed=seed)
     made.value, made.se, made.low, made.high = (got[c] for c in ("value", "se", "low", "high"))
     made.df = np.full(len(asked), np.nan)
     made.estimand = ["suite" if suite else "cases"] * len(asked)

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from trialframe.kernels.draws import Short
+
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-SHORT = ("null", "clamp", "min", "rate", "raise")
-ENOUGH_ROLLOUTS = 5
-"""Rollouts per case below which reliability@k is flagged."""
+SHORT: tuple[Short, ...] = ("null", "clamp", "min", "rate", "raise")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ class Metric:
     name: str
     meaning: str
     unit: str
-    values: Callable[[Cases, Request, str], Floats]
+    values: Callable[[Cases, Request, Short], Floats]
     variance: Callable[[Cases, Request], Floats] | None = None
     shape: str = "bounded"
     bracketed: bool = False
@@ -104,15 +104,15 @@ class Request:
         return "rate" if self.k == 1 else "bounded"
 
 
-def _drawn(credit: draws.Credit) -> Callable[[Cases, Request, str], Floats]:
-    def values(cases: Cases, request: Request, short_cases: str) -> Floats:
+def _drawn(credit: draws.Credit) -> Callable[[Cases, Request, Short], Floats]:
+    def values(cases: Cases, request: Request, short_cases: Short) -> Floats:
         return draws.drawn(cases.n, cases.c, _k(request), credit, short=short_cases)
 
     return values
 
 
-def _secure(credit: draws.Credit) -> Callable[[Cases, Request, str], Floats]:
-    def values(cases: Cases, request: Request, short_cases: str) -> Floats:
+def _secure(credit: draws.Credit) -> Callable[[Cases, Request, Short], Floats]:
+    def values(cases: Cases, request: Request, short_cases: Short) -> Floats:
         if cases.secure is None:
             return np.full(len(cases), np.nan)
         return draws.drawn(cases.n, cases.secure, _k(request), credit, short=short_cases)
@@ -120,7 +120,7 @@ def _secure(credit: draws.Credit) -> Callable[[Cases, Request, str], Floats]:
     return values
 
 
-def _g_pass(cases: Cases, request: Request, short_cases: str) -> Floats:
+def _g_pass(cases: Cases, request: Request, short_cases: Short) -> Floats:
     credit = draws.at_least(float(request.tau or 1))
     return draws.drawn(cases.n, cases.c, _k(request), credit, short=short_cases)
 
@@ -141,15 +141,15 @@ def _variance_of(
     return variance
 
 
-def _share(test: Callable[[Cases], NDArray[np.bool_]]) -> Callable[[Cases, Request, str], Floats]:
-    def values(cases: Cases, _request: Request, _short: str) -> Floats:
+def _share(test: Callable[[Cases], NDArray[np.bool_]]) -> Callable[[Cases, Request, Short], Floats]:
+    def values(cases: Cases, _request: Request, _short: Short) -> Floats:
         return np.where(cases.n > 0, test(cases).astype(np.float64), np.nan)
 
     return values
 
 
-def _measure(name: str) -> Callable[[Cases, Request, str], Floats]:
-    def values(cases: Cases, _request: Request, _short: str) -> Floats:
+def _measure(name: str) -> Callable[[Cases, Request, Short], Floats]:
+    def values(cases: Cases, _request: Request, _short: Short) -> Floats:
         return measured(cases, name)
 
     return values
@@ -160,7 +160,14 @@ def measured(cases: Cases, name: str) -> Floats:
     if name not in cases.measures:
         return np.full(len(cases), np.nan)
     known, total, _ = cases.measures[name]
-    return np.divide(total, known, out=np.full(len(cases), np.nan), where=known > 0)
+    return _ratio(total, known)
+
+
+def _ratio(part: Floats | Ints, whole: Ints) -> Floats:
+    """Elementwise part / whole, NaN where whole is 0."""
+    out = np.full(len(whole), np.nan)
+    np.divide(part, whole, out=out, where=whole > 0)
+    return out
 
 
 def _measure_variance(name: str) -> Callable[[Cases, Request], Floats]:
@@ -176,16 +183,16 @@ def _measure_variance(name: str) -> Callable[[Cases, Request], Floats]:
     return variance
 
 
-def _per_pass(name: str) -> Callable[[Cases, Request, str], Floats]:
+def _per_pass(name: str) -> Callable[[Cases, Request, Short], Floats]:
     """The ratio of means R = mean(measure) / mean(pass rate), as values whose mean is R.
 
     x_i -> R + (x_i - R p_i) / mean(p): the linearised ratio, so that the standard error of
     the mean of these values is that of R.
     """
 
-    def values(cases: Cases, _request: Request, _short: str) -> Floats:
+    def values(cases: Cases, _request: Request, _short: Short) -> Floats:
         spent = measured(cases, name)
-        rate = np.divide(cases.c, cases.n, out=np.full(len(cases), np.nan), where=cases.n > 0)
+        rate = _ratio(cases.c, cases.n)
         used = ~np.isnan(spent) & ~np.isnan(rate) & (cases.weight > 0)
         out = np.full(len(cases), np.nan)
         total = cases.weight[used].sum()
@@ -198,15 +205,15 @@ def _per_pass(name: str) -> Callable[[Cases, Request, str], Floats]:
     return values
 
 
-def _extreme(pick: Callable[[Ints], int]) -> Callable[[Cases, Request, str], Floats]:
-    def values(cases: Cases, _request: Request, _short: str) -> Floats:
+def _extreme(pick: Callable[[Ints], int]) -> Callable[[Cases, Request, Short], Floats]:
+    def values(cases: Cases, _request: Request, _short: Short) -> Floats:
         return np.full(len(cases), float(pick(cases.n)) if len(cases) else np.nan)
 
     return values
 
 
-def _pooled(cases: Cases, _request: Request, _short: str) -> Floats:
-    return np.divide(cases.c, cases.n, out=np.full(len(cases), np.nan), where=cases.n > 0)
+def _pooled(cases: Cases, _request: Request, _short: Short) -> Floats:
+    return _ratio(cases.c, cases.n)
 
 
 def _metrics() -> dict[str, Metric]:

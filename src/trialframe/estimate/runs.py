@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from trialframe import _checks
-from trialframe.counts import counts
+from trialframe.counts import Policy, counts
 from trialframe.engine import source_of, sources
 from trialframe.errors import ColumnError
 from trialframe.kernels.intervals import t_interval
@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from trialframe.read._fields import Columns
 
 
+FEW_RUNS = 5
+
+
 def run_summary(
     trials: Any,
     *,
-    unscored: str = "exclude",
+    unscored: Policy = "exclude",
     threshold: float | None = None,
     level: float = 0.95,
     **columns: Unpack[Columns],
@@ -54,7 +57,8 @@ def run_summary(
 
     Examples:
         >>> import trialframe as tr
-        >>> rows = {"case": ["x", "y"] * 2, "trial": [0, 0, 1, 1], "passed": [True, False, True, True]}
+        >>> rows = {"case": ["x", "y"] * 2, "trial": [0, 0, 1, 1]}
+        >>> rows["passed"] = [True, False, True, True]
         >>> tr.run_summary(rows).select("value", "se", "clusters").rows()
         [(0.75, 0.25, 2)]
     """
@@ -65,7 +69,7 @@ def run_summary(
         raise ColumnError("the standard error over runs needs a trial column. Name it: trial=...")
     cell: dict[str, Any] = {**columns, "case": [*sources(plan, "case"), *run], "trial": None}
     cell |= {"cluster": None, "weight": None}
-    cells = counts(trials, unscored=unscored, threshold=threshold, **cell)  # type: ignore[arg-type]
+    cells = counts(trials, unscored=unscored, threshold=threshold, **cell)
     rate = (pl.col("c").sum() / pl.col("n").sum()).alias("rate")
     sums = pl.col("n", "unscored").sum(), pl.col("n").count().alias("cases")
     failed = pl.col("unscored_failed") if "unscored_failed" in cells.frame.columns else pl.lit(0)
@@ -76,12 +80,15 @@ def run_summary(
         .filter(pl.col("n") > 0)
         .sort("config", *run)
     )
-    rows = [_row(name[0], part, level) for name, part in runs.group_by("config", maintain_order=True)]
+    parts = runs.group_by("config", maintain_order=True)
+    rows = [_row(key[0], part, level) for key, part in parts]
     return pl.DataFrame(rows, schema={c.name: c.dtype for c in SUMMARY}, orient="row")
 
 
 def _row(config: object, runs: pl.DataFrame, level: float) -> dict[str, Any]:
     rates = runs["rate"].to_numpy()
+    total = runs.select(pl.col("n", "unscored", "_failed").sum(), pl.col("cases").max())
+    trials, unscored, failed, cases = (int(number) for number in total.row(0))
     count = len(rates)
     se = float(np.std(rates, ddof=1) / np.sqrt(count)) if count > 1 else None
     row: dict[str, Any] = {
@@ -94,15 +101,14 @@ def _row(config: object, runs: pl.DataFrame, level: float) -> dict[str, Any]:
         "level": level,
         "estimand": "runs",
         "method": "t-runs",
-        "cases": int(runs["cases"].max()),  # type: ignore[arg-type]
-        "trials": int(runs["n"].sum()),
+        "cases": cases,
+        "trials": trials,
         "clusters": count,
         "dropped": 0,
-        "unscored": int(runs["unscored"].sum() + runs["_failed"].sum()),
+        "unscored": unscored + failed,
+        "coverage": (trials - failed) / (trials + unscored),
         "warnings": "; ".join(_warnings(runs)),
     }
-    scored = row["trials"] - int(runs["_failed"].sum())
-    row["coverage"] = scored / (scored + row["unscored"])
     if se is not None:
         interval = t_interval(row["value"], se, count - 1, level)
         row |= {"df": float(count - 1), "low": max(0.0, float(interval.low))}
@@ -112,7 +118,7 @@ def _row(config: object, runs: pl.DataFrame, level: float) -> dict[str, Any]:
 
 def _warnings(runs: pl.DataFrame) -> list[str]:
     found = []
-    if runs.height < 5:
+    if runs.height < FEW_RUNS:
         found.append(f"few runs: {runs.height}")
     if runs["cases"].n_unique() > 1:
         found.append("runs differ in their cases")

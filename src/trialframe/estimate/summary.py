@@ -12,7 +12,9 @@ from trialframe import _checks
 from trialframe.counts import Counts
 from trialframe.errors import ArgumentError, ColumnError, TrialsError, did_you_mean, listed
 from trialframe.estimate import intervals
+from trialframe.estimate.cautions import cautions
 from trialframe.estimate.metrics import SHORT, Cases, Request, cases_of, parsed
+from trialframe.estimate.outcomes import outcome_rows
 from trialframe.schema import SUMMARY
 
 if TYPE_CHECKING:
@@ -20,13 +22,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from trialframe.kernels.draws import Short
+
     Floats = NDArray[np.float64]
 
-SMALL_SUITE = 20
-FEW_CLUSTERS = 10
-LARGE_SHARE = 1 / 3
-FEW_DF = 5.0
-LOW_COVERAGE = 0.95
 MOST_DEFAULT_K = 5
 
 
@@ -35,7 +34,7 @@ class _Settings:
     estimand: str
     method: str
     level: float
-    short: str
+    short: Short
     clusters: bool
     resamples: int
     seed: int
@@ -50,7 +49,7 @@ def summary(
     estimand: str = "cases",
     method: str = "default",
     level: float = 0.95,
-    short: str = "null",
+    short: Short = "null",
     units: str = "clusters",
     resamples: int = 10_000,
     seed: int = 0,
@@ -130,8 +129,8 @@ def summary(
     for name in groups:
         if name not in counts.by and name != "cluster":
             raise ColumnError(
-                f"by: these counts hold no column {name!r}; keep it with tr.counts(..., by={name!r}). "
-                f"{did_you_mean(name, counts.by)}"
+                f"by: these counts hold no column {name!r}; keep it with "
+                f"tr.counts(..., by={name!r}). {did_you_mean(name, counts.by)}"
             )
     rows: list[dict[str, Any]] = []
     for key, frame in _parts(counts.frame, ("config", *groups)):
@@ -140,7 +139,7 @@ def summary(
         asked = _requests(names, ks, cases, settings)
         rows += [head | row for row in _rows(cases, asked, settings)]
         if "outcomes" in names:
-            rows += [head | row for row in _outcome_rows(counts, frame, settings.level)]
+            rows += [head | row for row in outcome_rows(counts, frame, settings.level)]
     return _table(rows, counts, groups)
 
 
@@ -237,7 +236,7 @@ def _rows(cases: Cases, asked: list[Request], settings: _Settings) -> list[dict[
         }
         if not request.metric.bracketed:
             row["bracket_cases"] = None
-        row["warnings"] = "; ".join(_warnings(cases, request, row))
+        row["warnings"] = "; ".join(cautions(cases, request, row))
         rows.append(row)
     return rows
 
@@ -263,79 +262,6 @@ def _sides(cases: Cases, asked: list[Request]) -> tuple[Floats, Floats]:
 
     low = values(failing)
     return low, values(passing) if without.any() else low
-
-
-def _warnings(cases: Cases, request: Request, row: dict[str, Any]) -> Iterable[str]:
-    if row["value"] is None:
-        yield "no case has a value" if row["cases"] == 0 else "undefined"
-        return
-    if request.metric.shape == "fact":
-        return
-    if row["cases"] < SMALL_SUITE:
-        yield f"small suite: {row['cases']} cases"
-    if cases.cluster is not None and row["estimand"] == "cases":
-        if row["clusters"] < FEW_CLUSTERS:
-            yield f"few clusters: {row['clusters']}"
-        if (row["largest_share"] or 0) > LARGE_SHARE:
-            yield f"one cluster holds {row['largest_share']:.0%}"
-        if row["df"] is not None and row["df"] < FEW_DF:
-            yield f"{row['df']:.1f} degrees of freedom"
-    if row["coverage"] is not None and row["coverage"] < LOW_COVERAGE:
-        yield f"coverage {row['coverage']:.1%}"
-    if row["se"] == 0:
-        yield "no spread between cases"
-    if request.shape == "pooled":
-        yield "trials taken as independent"
-    if request.metric.name in {"flaky", "flake_index"} and cases.n.max(initial=0) < 2:
-        yield "one trial per case cannot show flakiness"
-    if "reliability" in request.metric.name and cases.n.min(initial=9) < 5:
-        yield "fewer than 5 rollouts in some cases"
-    if row["method"] in {"beta-binomial", "binomial"}:
-        yield "model-based"
-        if row["method"] == "binomial":
-            yield "no more spread than one common rate"
-        if request.k is not None and request.k > 10 * cases.n.max(initial=1):
-            yield "more than 10 times beyond the trials"
-
-
-def _outcome_rows(counts: Counts, frame: pl.DataFrame, level: float) -> list[dict[str, Any]]:
-    """Shares of all trials by verdict and outcome class; they add up to 1."""
-    if counts.outcomes is None:
-        raise ColumnError(
-            "outcome shares need an outcome column. Name it in tr.counts, "
-            "for example outcome='status'."
-        )
-    part = counts.outcomes.join(frame.select("config", "case"), on=["config", "case"], how="semi")
-    word = pl.col("outcome").fill_null("")
-    plain = word.str.to_lowercase().is_in(PLAIN_OUTCOMES)
-    failed = pl.col("n") - pl.col("c") - pl.col("unscored_failed")
-    missing = pl.col("unscored") + pl.col("unscored_failed")
-    total = int(part.select((pl.col("n") + pl.col("unscored")).sum()).item())
-    pieces = [
-        (pl.lit("pass"), pl.col("c")),
-        (pl.when(plain).then(pl.lit("fail")).otherwise("fail: " + word), failed),
-        (pl.when(plain).then(pl.lit("unscored")).otherwise("unscored: " + word), missing),
-    ]
-    long = pl.concat([part.select(name=n.cast(pl.String), trials=t) for n, t in pieces])
-    shares = long.group_by("name").agg(pl.col("trials").sum()).filter(pl.col("trials") > 0)
-    return [
-        {
-            "metric": f"share[{name}]",
-            "value": trials / total,
-            "unit": "share of trials",
-            "level": level,
-            "estimand": "these trials",
-            "method": "count",
-            "cases": frame.height,
-            "trials": total,
-            "warnings": "",
-        }
-        for name, trials in shares.sort("name").rows()
-    ]
-
-
-PLAIN_OUTCOMES = ("", "pass", "passed", "fail", "failed", "ok", "completed", "unset", "none", "success")
-"""Outcome words that say no more than the verdict."""
 
 
 def _table(rows: list[dict[str, Any]], counts: Counts, groups: tuple[str, ...]) -> pl.DataFrame:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import polars.selectors as cs
-import pyarrow as pa
 
 from trialframe.errors import SourceError, short
 
@@ -22,6 +21,8 @@ INFER_BYTES = 256 * 2**20
 """CSV files up to this size have their types inferred from every row."""
 
 INFER_ROWS = 10_000
+
+_FULL = "\0every row has a value"
 
 FAILURES = (pl.exceptions.PolarsError, OSError, ValueError, OverflowError, RecursionError)
 
@@ -88,22 +89,45 @@ def _csv(file: DataFile) -> pl.LazyFrame:
     if file.remote:
         return pl.scan_csv(file.path, separator=separator, infer_schema_length=INFER_ROWS)
     rows = None if Path(file.path).stat().st_size <= INFER_BYTES else INFER_ROWS
-    frame = pl.scan_csv(file.path, separator=separator, infer_schema_length=rows)
     try:
-        return _without_gaps(frame)
+        return _typed_csv(file.path, separator, rows)
     except pl.exceptions.ComputeError:
         if rows is None:
             raise
-    return _without_gaps(pl.scan_csv(file.path, separator=separator, infer_schema_length=None))
+    return _typed_csv(file.path, separator, None)
 
 
-def _without_gaps(frame: pl.LazyFrame) -> pl.LazyFrame:
-    """Parse once, so that failures show here; NaN and columns without any value become null."""
-    filled = frame.select(pl.all().is_not_null().any()).collect(engine="streaming")
-    bare = [name for name in filled.columns if not filled[name].item()]
-    return frame.with_columns(
-        cs.float().fill_nan(None), *(pl.lit(None).alias(name) for name in bare)
-    )
+def _typed_csv(path: str, separator: str, rows: int | None) -> pl.LazyFrame:
+    """Parse once, so that failures show here, and mend what type inference gets wrong.
+
+    Numbers with leading zeros stay text, for they are ids; NaN and columns without any value
+    become null; blank lines are no rows.
+    """
+    types = _inferred(path, separator, rows)
+    if len(types) == 1 and (
+        other := next((sign for sign in ";\t" if sign in next(iter(types))), "")
+    ):
+        separator = other
+        types = _inferred(path, separator, rows)
+    whole = [name for name, dtype in types.items() if dtype.is_integer()]
+    if whole:
+        padded = pl.col(whole).str.contains(r"^-?0\d").any()
+        text = pl.scan_csv(path, separator=separator, infer_schema=False).select(padded)
+        found = text.collect(engine="streaming").row(0, named=True)
+        types |= {name: pl.String() for name, yes in found.items() if yes}
+    frame = pl.scan_csv(path, separator=separator, schema=types)
+    filled = pl.all().is_not_null()
+    facts = frame.select(filled.any(), pl.any_horizontal(filled).all().alias(_FULL))
+    seen = facts.collect(engine="streaming").row(0, named=True)
+    if not seen.pop(_FULL):
+        frame = frame.filter(pl.any_horizontal(filled))
+    bare = [pl.lit(None).alias(name) for name, any_value in seen.items() if not any_value]
+    return frame.with_columns(cs.float().fill_nan(None), *bare)
+
+
+def _inferred(path: str, separator: str, rows: int | None) -> dict[str, pl.DataType]:
+    frame = pl.scan_csv(path, separator=separator, infer_schema_length=rows)
+    return dict(frame.collect_schema())
 
 
 def _json_lines(file: DataFile) -> pl.LazyFrame:
@@ -118,9 +142,7 @@ def _json_lines(file: DataFile) -> pl.LazyFrame:
 
 
 def _parsed_lines(path: str) -> Iterable[Any]:
-    with pa.input_stream(path, compression="detect") as stream:
-        lines = stream.read().decode("utf-8-sig").split("\n")
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(_text(path).split("\n"), start=1):
         if line.strip():
             try:
                 yield _loads(line)
@@ -131,6 +153,14 @@ def _parsed_lines(path: str) -> Iterable[Any]:
                 ) from error
 
 
+def _text(path: str) -> str:
+    """The whole file as text, decompressed by the ending of its name."""
+    import pyarrow as pa  # not needed for most files, and slow to import
+
+    with pa.input_stream(path, compression="detect") as stream:
+        return str(stream.read(), "utf-8-sig")
+
+
 def _loads(text: str) -> Any:
     """JSON as Python writes it: a bare NaN is a missing value."""
     return json.loads(text, parse_constant=lambda word: None if word == "NaN" else float(word))
@@ -139,9 +169,7 @@ def _loads(text: str) -> Any:
 def _json(file: DataFile) -> pl.LazyFrame:
     if file.remote:
         return pl.read_json(file.path, infer_schema_length=None).lazy()
-    with pa.input_stream(file.path, compression="detect") as stream:
-        raw = stream.read()
-    text = raw.decode("utf-8-sig").strip()
+    text = _text(file.path).strip()
     if text.startswith("["):
         try:
             frame = pl.read_json(text.encode(), infer_schema_length=None)

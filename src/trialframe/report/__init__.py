@@ -1,0 +1,1 @@
+"""Summaries for people and for files: text, Markdown, JSON, CSV and Parquet."""

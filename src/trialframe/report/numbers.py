@@ -1,0 +1,106 @@
+"""Estimates as people read them: per cent, dollars, seconds, tokens."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MISSING = "-"
+"""What stands where a value is unknown."""
+
+_MICRO = 1e6
+_MILLI = 1e3
+_LARGE = 1_000
+_SMALL = 100
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.1f}" if abs(value) >= _LARGE else f"{value:.3f}"
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f}"
+
+
+def _dollars(value: float) -> str:
+    """Cents from one dollar on, two significant digits below."""
+    dollars = value / _MICRO
+    size = abs(dollars)
+    if size >= 1 or size == 0:
+        return f"{dollars:,.2f}"
+    decimals = min(6, max(2, 1 - math.floor(math.log10(size))))
+    return f"{dollars:.{decimals}f}"
+
+
+def _seconds(value: float) -> str:
+    seconds = value / _MILLI
+    if abs(seconds) >= _LARGE:
+        return f"{seconds:,.0f}"
+    return f"{seconds:.3f}" if 0 < abs(seconds) < 1 else f"{seconds:.1f}"
+
+
+def _whole(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= _SMALL or value == round(value) else f"{value:.1f}"
+
+
+_UNITS: dict[str, tuple[str, Callable[[float], str], str]] = {
+    "share": ("", _percent, " %"),
+    "share of trials": ("", _percent, " %"),
+    "micro-dollars": ("$", _dollars, ""),
+    "milliseconds": ("", _seconds, " s"),
+    "tokens": ("", _whole, ""),
+    "trials": ("", _whole, ""),
+}
+"""Unit of the table -> what stands before the number, the number, what stands after it."""
+
+
+def shown(value: float | None, unit: str | None) -> str:
+    """A value with its unit, or `MISSING`.
+
+    Examples:
+        >>> [shown(0.42, "share"), shown(2607.4, "micro-dollars"), shown(12_340, "milliseconds")]
+        ['42.0 %', '$0.0026', '12.3 s']
+        >>> [shown(8812.3, "tokens"), shown(0.5, ""), shown(None, "share")]
+        ['8,812', '0.500', '-']
+    """
+    if value is None:
+        return MISSING
+    before, number, after = _UNITS.get(unit or "", ("", _plain, ""))
+    sign = "-" if value < 0 else ""
+    return f"{sign}{before}{number(abs(value))}{after}"
+
+
+def interval(low: float | None, high: float | None, unit: str | None) -> str:
+    """Both ends in brackets, without the unit; empty when either is unknown.
+
+    Examples:
+        >>> interval(0.321, 0.526, "share")
+        '[32.1, 52.6]'
+    """
+    if low is None or high is None:
+        return ""
+    number = _UNITS.get(unit or "", ("", _plain, ""))[1]
+    return f"[{number(low)}, {number(high)}]"
+
+
+def bare(value: float | None, unit: str | None) -> str:
+    """A value without its unit, for standard errors beside the value."""
+    return MISSING if value is None else _UNITS.get(unit or "", ("", _plain, ""))[1](value)
+
+
+def span(low: float, high: float) -> str:
+    """A range of whole numbers, or one number when they are equal."""
+    return f"{low:,.0f}" if low == high else f"{low:,.0f} to {high:,.0f}"
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number of things, in words that fit.
+
+    Examples:
+        >>> [counted(1, "case"), counted(2000, "case")]
+        ['1 case', '2,000 cases']
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
