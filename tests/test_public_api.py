@@ -21,6 +21,8 @@ SLOW = ("scipy", "statsmodels", "pandas", "pymc", "duckdb", "pyspark", "altair",
 
 def signature(name: str, thing: object) -> str:
     """Name and parameters: `*` opens the keyword-only ones, `=` marks an optional one."""
+    if inspect.isclass(thing) and issubclass(thing, Exception):
+        return f"{name}: exception"
     if not callable(thing):
         return f"{name}: {type(thing).__name__}"
     words, keyword_only = [], False
