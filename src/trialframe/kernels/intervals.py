@@ -180,7 +180,8 @@ def score_t(
     """Score interval of a rate whose standard error counts cases or clusters, not trials.
 
     The default interval of a mean pass rate. It stays inside [0, 1] and keeps its width when all
-    cases agree. Not for differences, which are no proportions: use `t_interval`.
+    cases agree. It serves any mean of values in [0, 1]: near the ceiling it covers pass@k better
+    than `t_interval` does. Not for differences, which are no proportions.
 
     Args:
         mean: Rates in [0, 1].
