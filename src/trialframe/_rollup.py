@@ -39,19 +39,19 @@ def rolled_up(
         assumed or dropped is added to `notes`.
     """
     groups = _with_policy(groups, source, policy, notes)
-    case_level = {f"by__{i}": name for i, name in enumerate(by)}
+    level = {name: f"by__{i}" for i, name in enumerate(by)}
     for name in ("config", "case"):
         parts = sources(source.plan, name)
         if len(parts) > 1:
-            case_level |= {f"{name}__{i}": part for i, part in enumerate(parts)}
+            level |= {part: f"{name}__{i}" for i, part in enumerate(parts)}
             key = joined(tuple(f"{name}__{i}" for i in range(len(parts))))
         else:
             key = pl.col(f"{name}__0") if parts else pl.lit(ONE_CONFIG)
         groups = groups.with_columns(key.alias(name))
-    case_level = {old: new for old, new in case_level.items() if new not in RESERVED}
+    case_level = {old: new for new, old in level.items() if new not in RESERVED}
     cases = _one_row_per_case(_by_key(groups), case_level, notes)
     _refuse_duplicates(source, cases, keep, notes)
-    kept = tuple(dict.fromkeys(case_level.values()))
+    kept = tuple(case_level.values())
     unwanted = [c for c in cases.columns if c not in {*RESERVED, *kept}]
     return cases.drop(unwanted), _outcomes(groups), kept
 

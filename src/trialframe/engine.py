@@ -66,7 +66,9 @@ def source_of(trials: Any, columns: Mapping[str, Any], threshold: float | None) 
     return Source(frame=frame, plan=resolve(kinds, columns, threshold=threshold), polars=None)
 
 
-def deduplicated(source: Source, keep: Literal["raise", "first", "last", "all"]) -> tuple[Source, int]:
+def deduplicated(
+    source: Source, keep: Literal["raise", "first", "last", "all"]
+) -> tuple[Source, int]:
     """Keep one row per (config, case, trial); rows without a trial number are all kept."""
     trial = source.plan.get("trial")
     if source.polars is None or trial is None:
