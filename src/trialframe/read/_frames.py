@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from trialframe.errors import SourceError
+from trialframe.errors import SourceError, short
 
 
 def to_lazy(table: Any) -> pl.LazyFrame | None:
@@ -27,13 +27,13 @@ def to_lazy(table: Any) -> pl.LazyFrame | None:
             return pl.from_pandas(table, nan_to_null=True).lazy()
         if isinstance(table, Mapping):
             return pl.DataFrame(dict(table), strict=False).lazy()
-        if isinstance(table, Sequence) and not isinstance(table, str | bytes):
+        if isinstance(table, Sequence) and all(isinstance(row, Mapping) for row in table):
             return pl.from_dicts(list(table), infer_schema_length=None).lazy()
         if hasattr(table, "__arrow_c_stream__") or hasattr(table, "__dataframe__"):
             return pl.DataFrame(table).lazy()
     except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
         raise SourceError(
-            f"cannot turn this {type(table).__name__} into a table: {error}. "
+            f"cannot turn this {type(table).__name__} into a table: {reason(error)}. "
             "Give equally long columns, each of one type.",
         ) from error
     raise SourceError(
@@ -51,3 +51,8 @@ def _is_lazy_engine(table: Any) -> bool:
         "sqlframe",
         "dask",
     }
+
+
+def reason(error: BaseException) -> str:
+    """The first line of another library's error, cut when it is long, for our messages."""
+    return short(str(error).strip().partition("\n")[0].rstrip("."), 300)[1:-1]

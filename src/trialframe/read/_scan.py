@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import math
 from pathlib import Path
@@ -11,6 +12,7 @@ import polars as pl
 import polars.selectors as cs
 
 from trialframe.errors import SourceError, short
+from trialframe.read._frames import reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,13 +55,13 @@ def scan(file: DataFile) -> pl.LazyFrame:
 
 def unreadable(path: str, kind: str, error: BaseException) -> SourceError:
     """The error for a file whose content is not what its name says."""
-    reason = short(str(error).strip().partition("\n")[0], 200)[1:-1]
+    why = reason(error)
     todo = "Write it again, or leave it out of the source."
     if isinstance(error, OSError):
         todo = "Check the path and the permission to read it."
-    elif kind in {"CSV", "TSV"} and "utf" in reason.lower():
+    elif kind in {"CSV", "TSV"} and "utf" in why.lower():
         todo = "Save it as UTF-8."
-    return SourceError(f"cannot read {short(path)} as {kind}: {reason}. {todo}")
+    return SourceError(f"cannot read {short(path)} as {kind}: {why}. {todo}")
 
 
 def _parquet(file: DataFile) -> pl.LazyFrame:
@@ -69,11 +71,13 @@ def _parquet(file: DataFile) -> pl.LazyFrame:
 def scan_parquet(files: list[DataFile]) -> pl.LazyFrame:
     """Parquet files of one schema as one scan."""
     hive = True if files[0].hive else None
-    return pl.scan_parquet([file.path for file in files], hive_partitioning=hive)
+    paths = [file.path for file in files]
+    return pl.scan_parquet(paths, hive_partitioning=hive, glob=files[0].remote)
 
 
 def _ipc(file: DataFile) -> pl.LazyFrame:
-    frame = pl.scan_ipc(file.path, hive_partitioning=True if file.hive else None)
+    hive = True if file.hive else None
+    frame = pl.scan_ipc(file.path, hive_partitioning=hive, glob=file.remote)
     if file.remote:
         return frame
     try:
@@ -112,10 +116,10 @@ def _typed_csv(path: str, separator: str, rows: int | None) -> pl.LazyFrame:
     whole = [name for name, dtype in types.items() if dtype.is_integer()]
     if whole:
         padded = pl.col(whole).str.contains(r"^-?0\d").any()
-        text = pl.scan_csv(path, separator=separator, infer_schema=False).select(padded)
+        text = pl.scan_csv(path, separator=separator, infer_schema=False, glob=False).select(padded)
         found = text.collect(engine="streaming").row(0, named=True)
         types |= {name: pl.String() for name, yes in found.items() if yes}
-    frame = pl.scan_csv(path, separator=separator, schema=types)
+    frame = pl.scan_csv(path, separator=separator, schema=types, glob=False)
     filled = pl.all().is_not_null()
     facts = frame.select(filled.any(), pl.any_horizontal(filled).all().alias(_FULL))
     seen = facts.collect(engine="streaming").row(0, named=True)
@@ -126,11 +130,13 @@ def _typed_csv(path: str, separator: str, rows: int | None) -> pl.LazyFrame:
 
 
 def _inferred(path: str, separator: str, rows: int | None) -> dict[str, pl.DataType]:
-    frame = pl.scan_csv(path, separator=separator, infer_schema_length=rows)
+    frame = pl.scan_csv(path, separator=separator, infer_schema_length=rows, glob=False)
     return dict(frame.collect_schema())
 
 
 def _json_lines(file: DataFile) -> pl.LazyFrame:
+    if not file.remote and glob.has_magic(file.path):  # a name that would be taken for a pattern
+        return _from_rows(_parsed_lines(file.path), file)
     frame = pl.scan_ndjson(file.path, infer_schema_length=None)
     try:
         frame.collect_schema()

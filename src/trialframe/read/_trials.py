@@ -16,6 +16,7 @@ from trialframe.read._fields import (
     kind_of,
     resolve,
 )
+from trialframe.read._frames import reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,9 +45,8 @@ def planned(
         schema = frame.collect_schema()
         pl.DataFrame(schema=before).with_columns(**made)  # some type errors show only when run
     except _MISFITS as error:
-        reason = str(error).strip().partition("\n")[0]
         raise ColumnError(
-            f"the expression for {listed(made)} does not fit the table: {reason}."
+            f"the expression for {listed(made)} does not fit the table: {reason(error)}."
         ) from error
     named = {name: name if name in made else value for name, value in columns.items()}
     kinds = {name: kind_of(dtype) for name, dtype in schema.items()}

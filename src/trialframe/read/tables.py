@@ -13,7 +13,7 @@ import polars as pl
 from trialframe import _checks
 from trialframe.errors import ColumnError, SourceError, listed, short
 from trialframe.read._fields import STRICT, Columns, Plan, kind_of
-from trialframe.read._frames import to_lazy
+from trialframe.read._frames import reason, to_lazy
 from trialframe.read._paths import DataFile, files_of
 from trialframe.read._scan import FAILURES, scan, scan_parquet
 from trialframe.read._trials import canonical, planned, refuse_broken
@@ -188,10 +188,9 @@ def load(source: Any) -> Raw:
 
 def failed(error: Exception) -> SourceError:
     """The error for a table that opens but cannot be read to its end."""
-    reason = short(str(error).strip().partition("\n")[0], 300)[1:-1]
     return SourceError(
-        f"reading the rows failed: {reason}. A file is corrupt, or an expression does not fit "
-        "its column."
+        f"reading the rows failed: {reason(error)}. A file is corrupt, or an expression does "
+        "not fit its column."
     )
 
 
