@@ -172,7 +172,7 @@ def counts(
 def _kept(by: tuple[str, ...], source: Source) -> tuple[str, ...]:
     """The columns to keep beside those that the counts hold in any case."""
     for name in by:
-        if name in RESERVED and not {name, *sources(source.plan, name)} == {name}:
+        if name in RESERVED and name not in sources(source.plan, name):
             raise ArgumentError(
                 f"by: {name!r} has a meaning of its own in counts, and {name!r} is not what serves "
                 f"as it here. Rename the column first."

@@ -76,6 +76,8 @@ def counts_sql(
     _checks.one_of(unscored, "unscored", ("exclude", "fail"))
     if threshold is not None and score is None:
         raise ArgumentError("threshold needs score: name the column to compare.")
+    if threshold is not None:
+        threshold = _checks.between(threshold, "threshold", low=-1e300, high=1e300)
     condition = _quoted(passed) if threshold is None else f"{_quoted(score)} >= {threshold!r}"
     scored = f"COUNT(CASE WHEN {condition} THEN 1 WHEN NOT {condition} THEN 0 END)"
     keys = {"config": _checks.names(config, "config"), "case": _checks.names(case, "case")}

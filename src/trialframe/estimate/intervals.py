@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 METHODS = ("default", "t", "score", "cr1", "bootstrap", "bca", "bayes", "beta-binomial")
 HINT = (
-    "score serves rates and shares of cases; bayes serves pass@1 with estimand='suite'; "
+    "score serves metrics between 0 and 1; bayes serves pass@1 with estimand='suite'; "
     "beta-binomial serves pass@k and pass^k; t, score, cr1, bootstrap and bca describe "
     "estimand='cases'."
 )
@@ -37,7 +37,7 @@ def defined(method: str, estimand: str, request: Request) -> bool:
         return request.metric.name in {"pass@k", "pass^k"}
     if method == "bayes":
         return estimand == "suite" and request.name in {"pass@1", "pass^1"}
-    if method == "score" and request.shape not in {"rate", "share"}:
+    if method == "score" and request.shape not in BOUNDED:
         return False
     return estimand == "cases" or method == "default"
 
@@ -115,7 +115,8 @@ def _from_means(
 ) -> _Estimates:
     """Score interval where the metric is a rate, t interval elsewhere."""
     shapes = np.array([request.shape for request in asked])
-    scored = np.isin(shapes, ("rate", "share")) & (method in {"default", "score"})
+    scored = np.isin(shapes, BOUNDED if method == "score" else ("rate", "share"))
+    scored &= method in {"default", "score"}
     used = ~np.isnan(values) & (cases.weight > 0)[:, None]
     trials = np.where(shapes == "share", used.sum(axis=0), cases.n @ used)
     inside = np.clip(fit.mean, 0.0, 1.0)

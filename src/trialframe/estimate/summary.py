@@ -70,7 +70,8 @@ def summary(
         estimand: "cases": tasks like these, the spread between cases counts. "suite": these
             very tasks, only trial noise counts.
         method: "default" (score interval for rates, t for the others, Satterthwaite degrees
-            of freedom), "t", "score" (rates only), "cr1", "bootstrap" (percentile), "bca", "bayes"
+            of freedom), "t", "score" (all metrics in [0, 1]; near 0 and 1 it covers
+            better than t), "cr1", "bootstrap" (percentile), "bca", "bayes"
             (Bayes@N, pass@1 of the suite), "beta-binomial" (model-based pass@k and pass^k at
             any k, also beyond the trials there are).
         level: Nominal coverage of the intervals, in (0, 1).
