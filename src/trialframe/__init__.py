@@ -6,6 +6,7 @@ estimand, a method and what was left out.
 
 from trialframe.audit import check_trials
 from trialframe.counts import Counts, counts
+from trialframe.doctor import doctor
 from trialframe.errors import TrialframeError
 from trialframe.estimate.extrapolate import beta_binomial
 from trialframe.estimate.index import index
@@ -33,6 +34,7 @@ __all__ = [
     "check_trials",
     "counts",
     "counts_sql",
+    "doctor",
     "flake_index",
     "flaky",
     "g_pass_at_k",

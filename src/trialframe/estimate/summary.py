@@ -128,6 +128,8 @@ def summary(
     ks = _grid(k)
     groups = _checks.names(by, "by")
     for name in groups:
+        if name in {c.name for c in SUMMARY}:
+            raise ColumnError(f"by: the summary has a column {name!r} of its own; rename yours.")
         if name not in counts.by and name != "cluster":
             raise ColumnError(
                 f"by: these counts hold no column {name!r}; keep it with "
