@@ -1,0 +1,126 @@
+"""The command line: trialframe summary, counts, sql, check, simulate, doctor.
+
+Exit codes: 0 fine; 1 a regression suite or a check says no; 2 bad input, with one line on
+standard error; 130 interrupted; 141 the reader of the output went away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trialframe.cli import _check, _estimate, _make
+from trialframe.cli._output import say
+from trialframe.errors import TrialframeError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+READER_GONE = 141
+
+app = typer.Typer(
+    name="trialframe",
+    help="Analytics for repeated-trial evaluations of language models and agents.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (
+    _estimate.summary,
+    _estimate.counts,
+    _make.sql,
+    _check.check,
+    _check.doctor,
+    _make.simulate,
+):
+    app.command()(command)
+
+
+@app.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    *,
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+) -> int:
+    """Analytics for repeated-trial evaluations of language models and agents."""
+    if version:
+        sys.stdout.write(f"trialframe {_version()}\n")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        sys.stdout.write(context.get_help() + "\n")
+        raise typer.Exit(BAD_INPUT)
+    return 0
+
+
+def _version() -> str:
+    from importlib import metadata
+
+    try:
+        return metadata.version("trialframe")
+    except metadata.PackageNotFoundError:
+        return "(not installed)"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        arguments: Words after the program's name; None for those of this process.
+
+    Returns:
+        The exit code.
+    """
+    log = logging.getLogger("trialframe")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("note: %(message)s"))
+    log.addHandler(handler)
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _let_go_of_stdout()
+        return READER_GONE
+    except (typer.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except Exception as error:
+        message = _message(error)
+        if message is None:
+            raise
+        say(message, "error")
+        return BAD_INPUT
+    finally:
+        log.removeHandler(handler)
+    return code
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    return int(app(words, prog_name="trialframe", standalone_mode=False) or 0)
+
+
+def _message(error: Exception) -> str | None:
+    """What to tell about bad input; None for an error that is a mistake in this package."""
+    from polars.exceptions import PolarsError
+
+    told = getattr(error, "format_message", None)  # usage errors of the parser
+    if told is not None:
+        return f"{told()} See --help."
+    if isinstance(error, TrialframeError | ImportError | PolarsError | UnicodeError):
+        return str(error)
+    if isinstance(error, OSError):
+        where = f": {error.filename}" if error.filename and error.strerror else ""
+        return f"{error.strerror or error}{where}"
+    return None
+
+
+def _let_go_of_stdout() -> None:
+    """Send what is still buffered nowhere, so that the exit is quiet."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

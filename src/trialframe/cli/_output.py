@@ -1,0 +1,105 @@
+"""Where results go: the terminal, a pipe or a file that appears when it is whole."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trialframe import _checks
+from trialframe.errors import ArgumentError
+from trialframe.report.formats import FORMATS, encoded, format_of, replacing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import polars as pl
+    from rich.console import Console
+
+PIPED_WIDTH = 120
+"""Characters per line when nobody watches."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """A format and a place.
+
+    Attributes:
+        kind: One of `FORMATS`.
+        path: The file, or None for standard output.
+    """
+
+    kind: str
+    path: Path | None = None
+
+    @property
+    def for_people(self) -> bool:
+        """Whether it is read rather than parsed."""
+        return self.kind in {"table", "md"}
+
+    def write(
+        self,
+        frame: pl.DataFrame,
+        *,
+        table: Callable[[Console], None],
+        markdown: Callable[[], str],
+    ) -> None:
+        """Write a result in the form that was asked for.
+
+        Args:
+            frame: The rows, for formats that are parsed.
+            table: Prints the result for people.
+            markdown: Makes the result as Markdown.
+        """
+        if self.kind == "table" and self.path is None:
+            table(console())
+        elif self.kind == "table":
+            buffer = io.StringIO()
+            table(console(buffer))
+            self.write_bytes(buffer.getvalue().encode())
+        elif self.kind == "md":
+            self.write_bytes(markdown().encode())
+        else:
+            self.write_bytes(encoded(frame, self.kind))
+
+    def write_bytes(self, data: bytes) -> None:
+        """Write bytes to the file or to standard output."""
+        if self.path is not None:
+            with replacing(self.path) as file:
+                file.write(data)
+            return
+        if self.kind == "parquet" and sys.stdout.isatty():
+            raise ArgumentError("Parquet is no text: name a file with --output, or redirect it.")
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+
+def output_of(kind: str | None, path: Path | None) -> Output:
+    """The format and the place that were asked for.
+
+    Raises:
+        ArgumentError: A format that does not exist, or none where the file's ending says none.
+    """
+    if kind is not None:
+        _checks.one_of(kind, "format", FORMATS)
+    return Output(kind=format_of(kind, path), path=path)
+
+
+def console(file: io.StringIO | None = None) -> Console:
+    """A console as wide as the terminal; no colour in pipes and files."""
+    from rich.console import Console
+
+    if file is not None:
+        return Console(file=file, width=PIPED_WIDTH, highlight=False, markup=False, emoji=False)
+    watched = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    width = None if watched else PIPED_WIDTH
+    return Console(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
+
+
+def say(message: str, word: str = "note") -> None:
+    """One line on standard error."""
+    sys.stderr.write(f"{word}: {' '.join(message.split())}\n")
