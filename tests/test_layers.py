@@ -15,6 +15,7 @@ STAGES = (
     {"read", "simulate"},
     {"engine", "expr"},
     {"_rollup"},
+    {"_rollup"},
     {"counts"},
     {"results"},
     {"estimate", "audit"},
