@@ -7,6 +7,7 @@ standard error; 130 interrupted; 141 the reader of the output went away.
 from __future__ import annotations
 
 import contextlib
+import io
 import logging
 import os
 import sys
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trialframe.cli import _check, _estimate, _make
+from trialframe.cli._options import as_options
 from trialframe.cli._output import say
 from trialframe.errors import TrialframeError
 
@@ -81,6 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("note: %(message)s"))
     log.addHandler(handler)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that cannot show a letter
     try:
         code = _run(arguments)
         sys.stdout.flush()
@@ -102,7 +106,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
-    return int(app(words, prog_name="trialframe", standalone_mode=False) or 0)
+    command = typer.main.get_command(app)
+    try:
+        # not command.main: that ends with 1 when the reader of the output is gone
+        with command.make_context("trialframe", words) as context:
+            return int(command.invoke(context) or 0)
+    except typer.Exit as end:
+        return int(end.exit_code)
 
 
 def _message(error: Exception) -> str | None:
@@ -111,9 +121,9 @@ def _message(error: Exception) -> str | None:
 
     told = getattr(error, "format_message", None)  # usage errors of the parser
     if told is not None:
-        return f"{told()} See --help."
+        return f"{told().rstrip('.')}. See --help."
     if isinstance(error, TrialframeError | ImportError | PolarsError | UnicodeError):
-        return str(error)
+        return as_options(str(error))
     if isinstance(error, OSError):
         where = f": {error.filename}" if error.filename and error.strerror else ""
         return f"{error.strerror or error}{where}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import polars as pl
+
 from trialframe.audit import check_trials
 from trialframe.cli import _options as opt
 from trialframe.cli._output import output_of
@@ -24,10 +26,12 @@ def check(
 
     out = output_of(format_, output)
     found = check_trials(files, threshold=columns.threshold, **columns.arguments())
+    advice = pl.Series("advice", [opt.as_options(line) for line in found["advice"]], pl.String)
+    told = found.with_columns(advice)
     out.write(
         found,
-        table=lambda console: text.print_findings(console, found),
-        markdown=lambda: text.markdown_frame(found),
+        table=lambda console: text.print_findings(console, told),
+        markdown=lambda: text.markdown_frame(told),
     )
     return int("error" in found["severity"])
 
@@ -45,9 +49,10 @@ def doctor(
     if out.kind not in {"table", "md", "json"}:
         raise ArgumentError(f"format == {out.kind!r}: doctor writes table, md or json.")
     made = examine(files, threshold=columns.threshold, **columns.arguments())
+    told = opt.as_options(made.text())
     texts = {
-        "table": f"{made.text()}\n",
-        "md": f"```text\n{made.text()}\n```\n",
+        "table": f"{told}\n",
+        "md": f"```text\n{told}\n```\n",
         "json": json.dumps(made.to_dict(), indent=1, ensure_ascii=False, default=str) + "\n",
     }
     out.write_bytes(texts[out.kind].encode())

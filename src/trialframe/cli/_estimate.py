@@ -9,22 +9,24 @@ import polars as pl
 import typer
 
 from trialframe import _checks
+from trialframe._invariants import MEASURE_SUMS
 from trialframe.cli import _options as opt
 from trialframe.cli._output import Output, output_of, say
 from trialframe.counts import Counts
 from trialframe.counts import counts as count
-from trialframe.errors import ArgumentError, short
+from trialframe.errors import ArgumentError, ColumnError, short
 from trialframe.estimate.cautions import SMALL_SUITE
 from trialframe.estimate.runs import run_summary
 from trialframe.estimate.suite import failing_cases, saturation
 from trialframe.estimate.summary import summary as summarise
-from trialframe.read.tables import resolved
+from trialframe.read.tables import SPENT, resolved
 from trialframe.report.numbers import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from trialframe.read._columns import Columns
+    from trialframe.read._fields import Plan
 
 Metrics = Annotated[
     list[str] | None,
@@ -100,13 +102,15 @@ def _loaded(
     columns: opt.Columns,
     *,
     by: list[str] | None,
+    zeros: list[str] | None,
     unscored: Any,
     keep: str,
     attempts: str,
 ) -> _Loaded:
     """Read the files once, count, and say on standard error what was taken for what."""
     given = columns.arguments()
-    frame = resolved(files, given, columns.threshold)[0].frame
+    raw, plan = resolved(files, given, columns.threshold)
+    frame = _without_zeros(raw.frame, plan, opt.parts(zeros))
     made = {name: name if isinstance(value, pl.Expr) else value for name, value in given.items()}
     named = cast("Columns", made)
     found = count(
@@ -120,6 +124,18 @@ def _loaded(
     )
     _say_mapping(found)
     return _Loaded(frame=frame, columns=named, counts=found)
+
+
+def _without_zeros(frame: pl.LazyFrame, plan: Plan, names: list[str]) -> pl.LazyFrame:
+    """Make 0 null in measures where it stands for unknown."""
+    for name in names:
+        _checks.one_of(name, "zero_is_missing", SPENT)
+        found = plan.get(name)
+        if found is None:
+            raise ColumnError(f"zero_is_missing: the table has no {name}. Leave it out, or map it.")
+        source = pl.col(found.sources[0])
+        frame = frame.with_columns(pl.when(source != 0).then(source))
+    return frame
 
 
 def _say_mapping(found: Counts) -> None:
@@ -154,6 +170,7 @@ def summary(
     seed: opt.Seed = 0,
     suite: Suite = None,
     unscored: opt.Unscored = None,
+    zeros: opt.Zeros = None,
     keep: opt.Keep = "raise",
     attempts: opt.Attempts = "raise",
     format_: opt.Format = None,
@@ -166,7 +183,9 @@ def summary(
     out = output_of(format_, output)
     ks = opt.whole_numbers(k, "-k")
     policy = opt.unscored_of(unscored)
-    data = _loaded(files, columns, by=by, unscored=policy, keep=keep, attempts=attempts)
+    data = _loaded(
+        files, columns, by=by, zeros=zeros, unscored=policy, keep=keep, attempts=attempts
+    )
     if estimand == "runs":
         _refuse_for_runs(metric=metric, k=k, by=by, method=method, keep=keep, attempts=attempts)
         table = run_summary(
@@ -245,8 +264,8 @@ def _verdict(found: Counts, suite: str | None) -> tuple[int, list[str], pl.DataF
         lines.insert(0, f"capability suite: {told} (saturated: 90 % of the cases pass every trial)")
         return 0, lines, rows
     rows = failing_cases(found)
-    told = f"{counted(rows.height, 'config and case', 'configs and cases')} fail"
-    lines.insert(0, f"regression suite: {told} most of their trials")
+    told = f"{rows.height:,} of {counted(len(found), 'pair')} of config and case"
+    lines.insert(0, f"regression suite: {told} failed most of their trials")
     return int(rows.height > 0), lines, rows
 
 
@@ -257,6 +276,7 @@ def counts(
     columns: opt.Columns,
     by: opt.By = None,
     unscored: opt.Unscored = None,
+    zeros: opt.Zeros = None,
     keep: opt.Keep = "raise",
     attempts: opt.Attempts = "raise",
     format_: opt.Format = None,
@@ -267,12 +287,17 @@ def counts(
 
     out = output_of(format_, output)
     policy = opt.unscored_of(unscored)
-    found = _loaded(files, columns, by=by, unscored=policy, keep=keep, attempts=attempts).counts
+    found = _loaded(
+        files, columns, by=by, zeros=zeros, unscored=policy, keep=keep, attempts=attempts
+    ).counts
+    plain = found.frame.drop(MEASURE_SUMS, strict=False)
     out.write(
         found.frame,
-        table=lambda console: text.print_frame(console, found.frame),
-        markdown=lambda: text.markdown_frame(found.frame),
+        table=lambda console: text.print_frame(console, plain),
+        markdown=lambda: text.markdown_frame(plain),
     )
     for note in found.notes:
         say(note)
+    if out.for_people and found.measures:
+        say(f"the sums of {', '.join(found.measures)} are in csv, json and parquet")
     return 0

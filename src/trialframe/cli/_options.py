@@ -6,6 +6,8 @@ A command takes the options that say where each column is as one argument, `colu
 from __future__ import annotations
 
 import inspect
+import re
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +38,8 @@ HELP = {
     "passed": "the verdict, or a condition: 'reward >= 1', 'grade == C'",
     "secure": "no security finding, or a condition: 'findings == 0'",
 }
+
+QUOTES = "'\""
 
 ABOUT_COLUMNS = "Columns (common names are found without)"
 ABOUT_ESTIMATES = "Estimates"
@@ -93,6 +97,15 @@ To: TypeAlias = Annotated[
         metavar="FILE",
         help="Write there, and only when all went well. Parquet without it goes to a pipe.",
         rich_help_panel=ABOUT_OUTPUT,
+    ),
+]
+Zeros: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--zero-is-missing",
+        metavar="MEASURE",
+        help="0 stands for unknown in tokens_in, tokens_out, cost_uusd or duration_ms; repeatable.",
+        rich_help_panel=ABOUT_TRIALS,
     ),
 ]
 Seed: TypeAlias = Annotated[int, typer.Option(help="Seed of random draws.")]
@@ -256,3 +269,32 @@ def parts(texts: list[str] | None) -> list[str]:
         ['pass@1', 'flaky', 'pass^5']
     """
     return [part.strip() for text in texts or () for part in text.split(",") if part.strip()]
+
+
+_ARGUMENT = re.compile(
+    rf"\b({'|'.join([*NAMED, 'threshold', 'keep', 'attempts', 'unscored', 'zero_is_missing'])})="
+    r"""(\[[^\]]*\]|'[^']*'|"[^"]*"|pl\.col\("[^"]+"\) == "[^"]*"|[\d.]+|(?=[,) ]))"""
+)
+
+
+def as_options(message: str) -> str:
+    r"""A message with arguments of functions in it, said in options.
+
+    Examples:
+        >>> as_options('Choose keep="first", or config=[\'model\', \'run\'].')
+        'Choose --keep first, or --config model --config run.'
+        >>> as_options('Map them: passed=pl.col("grade") == "C". Give threshold=, the score.')
+        "Map them: --passed 'grade == C'. Give --threshold, the score."
+    """
+    return _ARGUMENT.sub(_as_option, message)
+
+
+def _as_option(match: re.Match[str]) -> str:
+    flag = f"--{match[1].replace('_', '-')}"
+    value = match[2]
+    if value.startswith("pl.col"):
+        column, _, word = value.removeprefix('pl.col("').partition('") == ')
+        words = [f"{column} == {word.strip(QUOTES)}"]
+    else:
+        words = [part.strip(f" {QUOTES}") for part in value.strip("[]").split(",")]
+    return " ".join(f"{flag} {shlex.quote(word)}" if word else flag for word in words)

@@ -93,7 +93,9 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             yield file
         return
     if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder: name a file in it")
+        raise IsADirectoryError(f"{path} is a folder: name a file in it.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"no folder {path.parent} to write {path.name} to: make it first.")
     draft = path.with_name(f".{path.name[:200]}.{os.getpid()}.tmp")
     try:
         with draft.open("xb") as file:

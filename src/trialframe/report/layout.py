@@ -10,10 +10,10 @@ import math
 import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from trialframe.report import notes as remarks
-from trialframe.report.numbers import MISSING, bare, interval, shown, span
+from trialframe.report.numbers import MISSING, bare, cut, interval, shown, span, wide
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -85,7 +85,7 @@ class Column:
     @property
     def width(self) -> int:
         """Characters that the column takes."""
-        return max(map(len, [*self.heading.split("\n"), *self.cells()]))
+        return max(map(wide, [*self.heading.split("\n"), *self.cells()]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +124,7 @@ def report(
     summary: pl.DataFrame,
     *,
     width: int | None = None,
+    names: Literal["cut", "whole"] = "cut",
     policy: str | None = None,
     notes: Sequence[str] = (),
 ) -> Report:
@@ -132,6 +133,7 @@ def report(
     Args:
         summary: What `tr.summary` or `tr.run_summary` returned.
         width: Characters per line that the tables may take; None for no limit.
+        names: Whether a long name is cut in the middle to leave room for numbers.
         policy: What the counts took trials without a verdict for.
         notes: Notes of the counts.
 
@@ -142,8 +144,8 @@ def report(
         >>> made.panels[0].columns[0].values
         ('75.0 %',)
     """
-    names = summary.columns
-    keys = (*names[names.index("config") + 1 : names.index("metric")], "config")
+    head = summary.columns
+    keys = (*head[head.index("config") + 1 : head.index("metric")], "config")
     rows = summary.to_dicts()
     cells: Cells = defaultdict(dict)
     for row in rows:
@@ -151,6 +153,7 @@ def report(
     order = _ranked(cells)
     metrics = _metrics(rows)
     limit = math.inf if width is None else width
+    left = _names(order, keys, limit if names == "cut" else math.inf)
     if len(order) == 1:
         panels = [_turned(cells, order[0], keys, metrics)]
     else:
@@ -158,8 +161,8 @@ def report(
         titles = {column.title for column in columns}
         twice = "pass^1" if "pass@1" in titles else ""  # the same number
         columns = [c.without_intervals() if c.title == twice else c for c in columns if not c.empty]
-        panels = _panels(columns, order, keys, _extras(order, cells), limit)
-    panels += _without_verdict(cells, order, keys, metrics, limit)
+        panels = _panels(columns, left, _extras(order, cells), _starts(order), limit)
+    panels += _without_verdict(cells, order, left, metrics)
     return Report(
         head=tuple(remarks.head(rows, len({key[-1] for key in order}), policy)),
         panels=tuple(panels),
@@ -222,48 +225,45 @@ def _extras(order: list[Key], cells: Cells) -> list[Column]:
         rows = [row for row in cells[key].values() if row["estimand"] != "trials"]
         most = {n: max((r[n] for r in rows if r[n]), default=0) for n in ("cases", "clusters")}
         least, greatest = (cells[key].get(name, {}).get("value") for name in FACTS)
-        trials = MISSING
+        known = MISSING
         if least is not None and greatest is not None:
-            trials = span(least, greatest).replace(" to ", "-")
-        alike = most["cases"] == most["clusters"]
-        found.append((f"{most['cases']:,}", "" if alike else f"{most['clusters']:,}", trials))
-    titles = ("cases", "clusters", "trials\nper case")
+            known = span(least, greatest).replace(" to ", "-")
+        found.append((f"{most['cases']:,}", f"{most['clusters']:,}", known))
+    cases, clusters, trials = zip(*found, strict=True)
+    told = {"cases": cases, "clusters": clusters, "trials\nper case": trials}
+    if clusters == cases:
+        told.pop("clusters")
     return [
         Column(title=title.replace("\n", " "), brief=title, values=values)
-        for title, values in zip(titles, zip(*found, strict=True), strict=True)
+        for title, values in told.items()
         if len(set(values)) > 1
     ]
 
 
 def _names(order: list[Key], keys: tuple[str, ...], limit: float) -> tuple[Column, ...]:
     """The columns at the left; a long name is cut in the middle when it stays unique."""
-    room = limit if math.isinf(limit) else max(SHORTEST_NAME, int(limit * 0.36) // len(keys))
+    texts = [
+        [MISSING if key[i] is None else str(key[i]) for key in order] for i in range(len(keys))
+    ]
+    budget = limit * (0.36 if len(keys) == 1 else 0.5)
+    needs = [min(max(map(wide, column)), budget / len(keys)) for column in texts]
     made = []
-    for i, title in enumerate(keys):
-        whole = [MISSING if key[i] is None else str(key[i]) for key in order]
-        cut = [_cut(text, room) for text in whole]
-        unique = len(set(cut)) == len(set(whole))
-        made.append(Column(title=title, values=tuple(cut if unique else whole), left=True))
+    for i, (title, whole) in enumerate(zip(keys, texts, strict=True)):
+        room = max(SHORTEST_NAME, budget - sum(needs) + needs[i])
+        short = [cut(text, room) for text in whole]
+        unique = len(set(short)) == len(set(whole))
+        made.append(Column(title=title, values=tuple(short if unique else whole), left=True))
     return tuple(made)
-
-
-def _cut(text: str, room: float) -> str:
-    if len(text) <= room:
-        return text
-    tail = int(room) // 2
-    return f"{text[: int(room) - tail - 1]}…{text[len(text) - tail :]}"
 
 
 def _panels(
     columns: list[Column],
-    order: list[Key],
-    keys: tuple[str, ...],
+    names: tuple[Column, ...],
     extras: list[Column],
+    starts: frozenset[int],
     limit: float,
 ) -> list[Panel]:
     """One table if all fits, with or without the further intervals; else one a family."""
-    names = _names(order, keys, limit)
-    starts = frozenset(i for i in range(1, len(order)) if order[i][:-1] != order[i - 1][:-1])
     room = limit - sum(min(c.width, int(_longest(limit))) + GAP for c in names)
     if _total([*columns, *extras]) <= room and not math.isinf(limit):
         groups = [("", [*columns, *extras])]
@@ -277,6 +277,11 @@ def _panels(
         Panel(title=title, names=names, columns=tuple(group), starts=starts)
         for title, group in groups
     ]
+
+
+def _starts(order: list[Key]) -> frozenset[int]:
+    """Rows where a new group begins."""
+    return frozenset(i for i in range(1, len(order)) if order[i][:-1] != order[i - 1][:-1])
 
 
 def _longest(limit: float) -> float:
@@ -335,18 +340,14 @@ def _turned(cells: Cells, key: Key, keys: tuple[str, ...], metrics: list[str]) -
 
 
 def _without_verdict(
-    cells: Cells,
-    order: list[Key],
-    keys: tuple[str, ...],
-    metrics: list[str],
-    limit: float,
+    cells: Cells, order: list[Key], names: tuple[Column, ...], metrics: list[str]
 ) -> list[Panel]:
     """What the trials without a verdict could do to the first metric that can be bracketed."""
     name = next((m for m in metrics if any(_open(cells[key].get(m)) for key in order)), "")
     rows = {key: cells[key][name] for key in order if name and _open(cells[key].get(name))}
     if not rows:
         return []
-    some = list(rows.values())
+    some, places = list(rows.values()), [order.index(key) for key in rows]
     bounds = [interval(r["bracket_low"], r["bracket_high"], "share") or MISSING for r in some]
     wider = [interval(r["identified_low"], r["identified_high"], "share") for r in some]
     columns = [
@@ -367,8 +368,9 @@ def _without_verdict(
     return [
         Panel(
             title=f"{name} and the trials without a verdict",
-            names=_names(list(rows), keys, limit),
+            names=tuple(replace(c, values=tuple(c.values[i] for i in places)) for c in names),
             columns=tuple(column for column in columns if not column.empty),
+            starts=_starts(list(rows)),
         )
     ]
 

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from trialframe.report.numbers import counted, span
+from trialframe.report.numbers import counted, cut, span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,6 +22,7 @@ COUNTED = ("trials", "these trials")
 """Estimands of rows that describe the table, or take every trial as independent."""
 
 SOME = 4
+LONGEST = 40
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
 
 
@@ -65,7 +66,11 @@ def _key(row: Row) -> tuple[Any, ...]:
 
 
 def _data(rows: Sequence[Row], configs: int) -> str:
+    groups = dict.fromkeys(_key(row)[1:] for row in rows)
     parts = [counted(configs, "config")]
+    if len(groups) > 1:
+        names = list(rows[0])[1 : list(rows[0]).index("metric")]
+        parts[0] += f" in {len(groups)} groups by {', '.join(names)}"
     estimated = [row for row in rows if row["estimand"] not in COUNTED] or list(rows)
     cases = [row["cases"] for row in estimated if row["cases"]]
     clusters = [row["clusters"] for row in estimated if row["clusters"]]
@@ -75,6 +80,8 @@ def _data(rows: Sequence[Row], configs: int) -> str:
     if clusters and clusters != cases:
         unit = "runs" if estimated[0]["estimand"] == "runs" else "clusters"
         parts[-1] += f" in {span(min(clusters), max(clusters))} {unit}"
+    if len(groups) > 1 and cases:
+        parts[-1] += " each"
     low = [row["value"] for row in rows if row["metric"] == "min_trials"]
     high = [row["value"] for row in rows if row["metric"] == "max_trials"]
     if low and high and None not in (*low, *high):
@@ -82,6 +89,8 @@ def _data(rows: Sequence[Row], configs: int) -> str:
         parts.append(f"{span(min(low), max(high))} scored {word} per case")
     trials: dict[tuple[Any, ...], int] = {}
     for row in rows:
+        if row["unit"] == "share of trials":
+            continue  # these count trials without a verdict too
         trials[_key(row)] = max(trials.get(_key(row), 0), row["trials"] or 0)
     parts.append(f"{counted(sum(trials.values()), 'scored trial')} in all")
     return ", ".join(parts)
@@ -98,7 +107,7 @@ def dropped(rows: Iterable[Row]) -> Iterator[str]:
         same[tuple(where.items())].append(metric)
     for where_items, metrics in same.items():
         numbers = [number for _, number in where_items]
-        configs = _some(dict.fromkeys(str(key[0]) for key, _ in where_items), 3)
+        configs = _some(dict.fromkeys(cut(str(key[0]), LONGEST) for key, _ in where_items), 3)
         cases = span(min(numbers), max(numbers))
         word = "case" if max(numbers) == 1 else "cases"
         yield f"{_some(metrics, SOME)}: {cases} {word} without a value left out ({configs})"
@@ -115,7 +124,7 @@ def warnings(rows: Sequence[Row]) -> Iterator[str]:
     placed: dict[str, list[str]] = defaultdict(list)
     for pattern, hits in found.items():
         about = dict.fromkeys(row["metric"] for _, row in hits)
-        who = dict.fromkeys(str(row["config"]) for _, row in hits)
+        who = dict.fromkeys(cut(str(row["config"]), LONGEST) for _, row in hits)
         places = []
         if configs > 1:
             places.append(f"all {configs} configs" if len(who) == configs else _some(who, 3))

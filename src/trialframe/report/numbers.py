@@ -1,8 +1,9 @@
-"""Estimates as people read them: per cent, dollars, seconds, tokens."""
+"""Estimates and names as people read them: per cent, dollars, seconds, names of some length."""
 
 from __future__ import annotations
 
 import math
+import unicodedata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -104,3 +105,29 @@ def counted(number: int, one: str, many: str = "") -> str:
         ['1 case', '2,000 cases']
     """
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def wide(text: str) -> int:
+    """Places that a text takes in a terminal: East Asian characters take two, accents none.
+
+    Examples:
+        >>> [wide("abc"), wide("\u65e5\u672c")]
+        [3, 4]
+    """
+    if text.isascii():
+        return len(text)
+    kinds = ((unicodedata.east_asian_width(c), unicodedata.combining(c)) for c in text)
+    return sum(0 if accent else 2 if kind in "WF" else 1 for kind, accent in kinds)
+
+
+def cut(text: str, room: float) -> str:
+    """A text, shortened in the middle when it has more characters than there is room for.
+
+    Examples:
+        >>> cut("claude-sonnet-thinking-high", 15)
+        'claude-…ng-high'
+    """
+    if len(text) <= room:
+        return text
+    tail = int(room) // 2
+    return f"{text[: int(room) - tail - 1]}…{text[len(text) - tail :]}"

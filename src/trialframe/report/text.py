@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from trialframe.report.layout import GAP, Column, Panel, Report, report
-from trialframe.report.numbers import MISSING
+from trialframe.report.numbers import MISSING, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -76,15 +77,13 @@ def _table(panel: Panel, width: int) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0))
     room = width - sum(column.width + GAP for column in panel.columns)
-    for column in panel.names:
-        longest = (room + GAP) // len(panel.names) - GAP
-        table.add_column(Text(column.title), overflow="fold", max_width=max(longest, SHORTEST))
+    for column, most in zip(panel.names, _shared(panel.names, room), strict=True):
+        table.add_column(Text(column.title), overflow="fold", max_width=most, vertical="bottom")
     for column in panel.columns:
         table.add_column(
             Text(column.heading),
             justify="left" if column.left else "right",
             no_wrap=True,
-            min_width=column.width,
             vertical="bottom",
         )
     texts = [column.cells() for column in (*panel.names, *panel.columns)]
@@ -93,6 +92,16 @@ def _table(panel: Panel, width: int) -> Table:
             table.add_section()
         table.add_row(*(_styled(text) for text in row))
     return table
+
+
+def _shared(names: Sequence[Column], room: int) -> list[int]:
+    """Widths of the names: what each needs, the longest folded when room is short."""
+    widths = [column.width for column in names]
+    over = sum(widths) + GAP * (len(widths) - 1) - room
+    if widths and over > 0:
+        longest = widths.index(max(widths))
+        widths[longest] = max(SHORTEST, widths[longest] - over)
+    return widths
 
 
 def _styled(cell: str) -> Text:
@@ -116,26 +125,45 @@ def print_frame(console: Console, frame: pl.DataFrame, *, limit: int = 40) -> No
         limit: Rows to print, >= 1.
     """
     columns = _columns(frame.head(limit))
-    left = tuple(column for column in columns if column.left)
-    right = tuple(column for column in columns if not column.left)
+    lead = next((i for i, column in enumerate(columns) if not column.left), len(columns))
+    fitting = max(lead, _fitting(columns, console.width))
+    panel = Panel(title="", names=tuple(columns[:lead]), columns=tuple(columns[lead:fitting]))
     with console.capture() as capture:
-        console.print(_table(Panel(title="", names=left, columns=right), console.width))
+        console.print(_table(panel, console.width))
     console.file.write(_TRAILING.sub("", capture.get()))
     if frame.height > limit:
         rest = frame.height - limit
         console.file.write(f"... and {rest:,} more rows; --format csv writes all of them\n")
+    if hidden := columns[fitting:]:
+        names = ", ".join(column.title for column in hidden)
+        console.file.write(f"columns not shown, for want of room: {names}\n")
+
+
+def _fitting(columns: Sequence[Column], width: int) -> int:
+    """How many of the columns fit beside each other."""
+    ends = accumulate(column.width + GAP for column in columns)
+    return sum(end - GAP <= width for end in ends)
 
 
 def _columns(frame: pl.DataFrame) -> list[Column]:
     """Texts flush left, numbers flush right, null as `MISSING`."""
     made = []
     for name, dtype in frame.schema.items():
-        words = ["yes" if v is True else "no" if v is False else v for v in frame[name]]
-        texts = (v if isinstance(v, str) else MISSING if v is None else f"{v:,.6g}" for v in words)
-        if dtype.is_integer():
-            texts = (MISSING if v is None else f"{v:,}" for v in words)
+        texts = (_text(value, name, whole=dtype.is_integer()) for value in frame[name])
         made.append(Column(title=name, values=tuple(texts), left=not dtype.is_numeric()))
     return made
+
+
+def _text(value: object, name: str, *, whole: bool) -> str:
+    if value is None:
+        return MISSING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float) and name == "share":
+        return shown(value, "share")
+    if isinstance(value, int | float):
+        return f"{value:,}" if whole else f"{value:,.6g}"
+    return str(value)
 
 
 def print_section(console: Console, lines: Sequence[str], frame: pl.DataFrame) -> None:
@@ -170,7 +198,7 @@ def markdown(
         policy: What the counts took trials without a verdict for.
         notes: Notes of the counts.
     """
-    made: Report = report(summary, width=MARKDOWN_WIDTH, policy=policy, notes=notes)
+    made: Report = report(summary, width=MARKDOWN_WIDTH, names="whole", policy=policy, notes=notes)
     lines = [f"- **{word}**: {_escaped(meaning)}" for word, meaning in made.head]
     for panel in made.panels:
         lines.append("")
