@@ -122,6 +122,8 @@ def _message(error: Exception) -> str | None:
     told = getattr(error, "format_message", None)  # usage errors of the parser
     if told is not None:
         return f"{told().rstrip('.')}. See --help."
+    if type(error).__module__.partition(".")[0] == "narwhals":  # which wraps those of Polars
+        return f"counting failed: {str(error).strip().partition(chr(10))[0]}"
     if isinstance(error, TrialframeError | ImportError | PolarsError | UnicodeError):
         return as_options(str(error))
     if isinstance(error, OSError):

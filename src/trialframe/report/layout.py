@@ -28,6 +28,9 @@ GAP = 2
 """Spaces between two columns."""
 
 SHORTEST_NAME = 12
+LARGEST_SHARE = 0.4
+"""Share of a line that a column of names may take before it is folded."""
+
 FACTS = ("min_trials", "max_trials")
 HEADLINE = ("pass@1", "pass^1", "pooled")
 FAMILIES: tuple[tuple[str, str], ...] = (
@@ -264,7 +267,7 @@ def _panels(
     limit: float,
 ) -> list[Panel]:
     """One table if all fits, with or without the further intervals; else one a family."""
-    room = limit - sum(min(c.width, int(_longest(limit))) + GAP for c in names)
+    room = limit - sum(min(c.width, LARGEST_SHARE * limit) + GAP for c in names)
     if _total([*columns, *extras]) <= room and not math.isinf(limit):
         groups = [("", [*columns, *extras])]
     else:
@@ -284,11 +287,7 @@ def _starts(order: list[Key]) -> frozenset[int]:
     return frozenset(i for i in range(1, len(order)) if order[i][:-1] != order[i - 1][:-1])
 
 
-def _longest(limit: float) -> float:
-    return limit if math.isinf(limit) else limit * 0.4
-
-
-def _total(columns: Sequence[Column]) -> int:
+def _total(columns: Sequence[Column]) -> float:
     return sum(column.width + GAP for column in columns) - GAP
 
 
