@@ -156,7 +156,8 @@ def report(
     order = _ranked(cells)
     metrics = _metrics(rows)
     limit = math.inf if width is None else width
-    left = _names(order, keys, limit if names == "cut" else math.inf)
+    budget = limit * (0.36 if len(keys) == 1 else 0.5) if names == "cut" else math.inf
+    left = _names(order, keys, budget)
     if len(order) == 1:
         panels = [_turned(cells, order[0], keys, metrics)]
     else:
@@ -165,7 +166,7 @@ def report(
         twice = "pass^1" if "pass@1" in titles else ""  # the same number
         columns = [c.without_intervals() if c.title == twice else c for c in columns if not c.empty]
         panels = _panels(columns, left, _extras(order, cells), _starts(order), limit)
-    panels += _without_verdict(cells, order, left, metrics)
+    panels += _without_verdict(cells, order, keys, metrics, limit, budget)
     return Report(
         head=tuple(remarks.head(rows, len({key[-1] for key in order}), policy)),
         panels=tuple(panels),
@@ -243,12 +244,11 @@ def _extras(order: list[Key], cells: Cells) -> list[Column]:
     ]
 
 
-def _names(order: list[Key], keys: tuple[str, ...], limit: float) -> tuple[Column, ...]:
+def _names(order: list[Key], keys: tuple[str, ...], budget: float) -> tuple[Column, ...]:
     """The columns at the left; a long name is cut in the middle when it stays unique."""
     texts = [
         [MISSING if key[i] is None else str(key[i]) for key in order] for i in range(len(keys))
     ]
-    budget = limit * (0.36 if len(keys) == 1 else 0.5)
     needs = [min(max(map(wide, column)), budget / len(keys)) for column in texts]
     made = []
     for i, (title, whole) in enumerate(zip(keys, texts, strict=True)):
@@ -339,14 +339,19 @@ def _turned(cells: Cells, key: Key, keys: tuple[str, ...], metrics: list[str]) -
 
 
 def _without_verdict(
-    cells: Cells, order: list[Key], names: tuple[Column, ...], metrics: list[str]
+    cells: Cells,
+    order: list[Key],
+    keys: tuple[str, ...],
+    metrics: list[str],
+    limit: float,
+    budget: float,
 ) -> list[Panel]:
     """What the trials without a verdict could do to the first metric that can be bracketed."""
     name = next((m for m in metrics if any(_open(cells[key].get(m)) for key in order)), "")
     rows = {key: cells[key][name] for key in order if name and _open(cells[key].get(name))}
     if not rows:
         return []
-    some, places = list(rows.values()), [order.index(key) for key in rows]
+    some = list(rows.values())
     bounds = [interval(r["bracket_low"], r["bracket_high"], "share") or MISSING for r in some]
     wider = [interval(r["identified_low"], r["identified_high"], "share") for r in some]
     columns = [
@@ -364,11 +369,12 @@ def _without_verdict(
             values=tuple(text or MISSING for text in wider),
         ),
     ]
+    columns = [column for column in columns if not column.empty]
     return [
         Panel(
             title=f"{name} and the trials without a verdict",
-            names=tuple(replace(c, values=tuple(c.values[i] for i in places)) for c in names),
-            columns=tuple(column for column in columns if not column.empty),
+            names=_names(list(rows), keys, min(budget, limit - _total(columns) - GAP)),
+            columns=tuple(columns),
             starts=_starts(list(rows)),
         )
     ]
