@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import polars as pl
+import polars.selectors as cs
 
 from trialframe._invariants import RESERVED
 from trialframe.engine import Source, distinct_trials, sources, trial_key
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 4096
 """Rows of one case up to which the sum of powers of two stays exact in a double."""
+
+TEXTS = cs.enum().cast(pl.String)
 
 KEY_PARTS = ("config__", "case__", "by__", "outcome")
 
@@ -49,11 +52,11 @@ def rolled_up(
             key = pl.col(f"{name}__0") if parts else pl.lit(ONE_CONFIG)
         groups = groups.with_columns(key.alias(name))
     case_level = {old: new for new, old in level.items() if new not in RESERVED}
-    cases = _one_row_per_case(_by_key(groups), case_level, notes)
+    cases = _one_row_per_case(groups.sort("config", "case"), case_level, notes)
     _refuse_duplicates(source, cases, keep, notes)
     kept = tuple(case_level.values())
     unwanted = [c for c in cases.columns if c not in {*RESERVED, *kept}]
-    return cases.drop(unwanted), _outcomes(groups), kept
+    return cases.drop(unwanted).with_columns(TEXTS), _outcomes(groups), kept
 
 
 def refuse_rows(source: Source, groups: pl.DataFrame, attempts: str) -> None:
@@ -129,16 +132,7 @@ def _outcomes(groups: pl.DataFrame) -> pl.DataFrame | None:
         return None
     sums = pl.col("n", "c", "unscored", "unscored_failed").sum()
     table = groups.group_by("config", "case", "outcome").agg(sums)
-    return table.sort("config", "case", "outcome", nulls_last=True)
-
-
-def _by_key(groups: pl.DataFrame) -> pl.DataFrame:
-    """Sort by (config, case) through whole-number ranks: millions of texts sort slowly."""
-    ranks = []
-    for name in ("config", "case"):
-        words = groups[name].unique().sort()
-        ranks.append(pl.col(name).replace_strict(words, pl.int_range(len(words), eager=True)))
-    return groups.sort(*ranks)
+    return table.sort("config", "case", "outcome", nulls_last=True).with_columns(TEXTS)
 
 
 def _with_policy(
@@ -157,8 +151,9 @@ def _with_policy(
                 "unscored= by outcome class needs an outcome column. Name it, for example "
                 "outcome='status', or give one policy for all."
             )
-        word = pl.col("outcome").replace_strict(policy, default=policy[""], return_dtype=pl.String)
-        present = set(groups["outcome"].unique().to_list())
+        word = pl.col("outcome").cast(pl.String)
+        word = word.replace_strict(policy, default=policy[""], return_dtype=pl.String)
+        present = set(groups["outcome"].cast(pl.String).unique().to_list())
         if absent := [name for name in classes if name not in present]:
             notes.append(f"no trial has outcome {listed(absent)}")
     groups = groups.with_columns(_word=word)

@@ -197,6 +197,8 @@ def _counted_sums(source: Source) -> _Sums:
 def grouped(source: Source, by: tuple[str, ...], attempts: str) -> pl.DataFrame:
     """Run the one group-by on the engine and bring its sums home as Int64 and Float64."""
     keys = _key_columns(source, by)
+    if source.polars is not None:  # codes in place of texts: half the memory of the group-by
+        keys = {name: _coded(source.frame, key) for name, key in keys.items()}
     counted = source.plan.shape == "counts"
     sums = _counted_sums(source) if counted else _trial_sums(source.plan)
     for i, item in enumerate(source.plan.fields):
@@ -210,12 +212,29 @@ def grouped(source: Source, by: tuple[str, ...], attempts: str) -> pl.DataFrame:
     query = projected.group_by(*keys).agg(nw.len().alias("rows"), *sums.expressions())
     options: dict[str, Any] = {"engine": "streaming"} if source.polars is not None else {}
     result: pl.DataFrame = query.collect(backend="polars", **options).to_native()
+    result = _ordered_texts(result)
     names = ["rows", *sums.results]
     real = [name for name in names if name.endswith("_sumsq") or name in REAL_SUMS]
     return result.with_columns(
         pl.col([name for name in names if name not in real]).cast(pl.Int64).fill_null(0),
         pl.col(real).cast(pl.Float64).fill_null(0.0),
     )
+
+
+def _coded(frame: nw.LazyFrame[Any], key: nw.Expr) -> nw.Expr:
+    """A text key as a categorical, any other key as it is."""
+    is_text = frame.select(key.alias("key")).collect_schema()["key"] == nw.String
+    return key.cast(nw.Categorical()) if is_text else key
+
+
+def _ordered_texts(frame: pl.DataFrame) -> pl.DataFrame:
+    """Texts as enumerations in alphabetical order: small, and they sort by code."""
+    enums = {}
+    for name, dtype in frame.schema.items():
+        if dtype == pl.String or dtype == pl.Categorical:
+            words = frame[name].unique().cast(pl.String).drop_nulls().sort()
+            enums[name] = pl.col(name).cast(pl.Enum(words))
+    return frame.with_columns(**enums)
 
 
 def distinct_trials(source: Source) -> int:
