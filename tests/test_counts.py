@@ -136,7 +136,10 @@ def test_sequential_attempts_are_not_trials() -> None:
     ("columns", "message"),
     [
         ({"passed": ["pass", "Y", "fail"]}, "must be true, false or null; other values in 3 rows"),
-        ({"passed": [2, 1, 0]}, "must be true, false or null; other values in 1 rows. First: row 0"),
+        (
+            {"passed": [2, 1, 0]},
+            "must be true, false or null; other values in 1 rows. First: row 0",
+        ),
         ({"passed": [0.5, 1.0, 0.0]}, "other values in 1 rows"),
         ({"score": [0.5, 1.0, 0.0]}, "Give threshold="),
         ({"passed": [True] * 3, "score": [1.0, float("nan"), 0.0]}, "NaN, infinity"),
@@ -271,7 +274,11 @@ def test_measures_are_sums_over_known_trials() -> None:
         latency_s=[0.5, 1.5, 2.0],
     )
     row = tr.counts(frame).frame.row(0, named=True)
-    assert (row["cost_uusd_n"], row["cost_uusd_sum"], row["cost_uusd_sumsq"]) == (1, 250_000, 6.25e10)
+    assert (row["cost_uusd_n"], row["cost_uusd_sum"], row["cost_uusd_sumsq"]) == (
+        1,
+        250_000,
+        6.25e10,
+    )
     assert (row["tests_share_n"], row["tests_share_sum"]) == (2, 1.5)
     assert (row["duration_ms_n"], row["duration_ms_sum"]) == (2, 2000)
     assert tr.counts(frame).frame["tests_share_n"].to_list() == [2, 0]

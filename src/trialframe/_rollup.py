@@ -109,6 +109,8 @@ def _refuse_duplicates(source: Source, cases: pl.DataFrame, keep: str, notes: li
     if source.plan.get("trial") is None:
         notes.append("no trial column: the rows of a case are its trials, repeats cannot be seen")
         return
+    if "trial_rows" not in cases.columns:
+        cases = cases.with_columns(trial_rows=pl.col("rows"))
     if unnumbered := int((cases["rows"] - cases["trial_rows"]).sum()):
         notes.append(f"{unnumbered:,} rows without a trial number taken as trials of their own")
     if _repeats(source, cases):
@@ -117,14 +119,11 @@ def _refuse_duplicates(source: Source, cases: pl.DataFrame, keep: str, notes: li
 
 def _repeats(source: Source, cases: pl.DataFrame) -> bool:
     """Whether any (config, case) has two rows with the same trial number."""
-    known = int(cases["trial_rows"].sum())
-    if "trial_bits" not in cases.columns:
-        return distinct_trials(source) < known
-    most = cases.select(pl.col("rows").max()).item()
-    if most > MOST_ROWS or int(cases["trial_small"].sum()) < known:
-        return distinct_trials(source) < known
-    ones = pl.col("trial_bits").cast(pl.Int64).bitwise_count_ones().cast(pl.Int64)
-    return bool(cases.select((ones != pl.col("trial_rows")).any()).item())
+    words = [name for name in cases.columns if name.startswith("trial_bits_")]
+    if not words or cases.select(pl.col("rows").max()).item() > MOST_ROWS:
+        return distinct_trials(source) < int(cases["trial_rows"].sum())
+    ones = [pl.col(name).cast(pl.Int64).bitwise_count_ones().cast(pl.Int64) for name in words]
+    return bool(cases.select((pl.sum_horizontal(ones) != pl.col("trial_rows")).any()).item())
 
 
 def _outcomes(groups: pl.DataFrame) -> pl.DataFrame | None:

@@ -10,21 +10,28 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals.stable.v2 as nw
 import polars as pl
+from narwhals.exceptions import NarwhalsError
 
-from trialframe.errors import ArgumentError, ColumnError, did_you_mean, listed
-from trialframe.read._fields import Field, Plan, broken, expression, kind_of, resolve
+from trialframe.errors import ArgumentError, ColumnError, SourceError, did_you_mean, listed
+from trialframe.read._fields import Plan, broken, expression, kind_of, resolve
 from trialframe.read._frames import to_lazy
 from trialframe.read._trials import planned
 from trialframe.schema import MEASURES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-SMALL_TRIAL = 40
-"""Trial numbers up to here are checked for repeats by the sum of their powers of two."""
+BITS = 41
+"""Trial numbers per column of powers of two; 4,096 of them add up exactly in a double."""
+
+MOST_WORDS = 8
+"""Columns of powers of two at most; larger trial numbers are compared one by one."""
+
+ROWS_AT_ONCE = 12_000_000
+"""Rows that one Polars group-by takes: about 1 GiB at its peak."""
 
 COUNTED = ("n", "c", "unscored")
-REAL_SUMS = ("score_sum", "tests_share_sum", "trial_bits")
+REAL_SUMS = ("score_sum", "tests_share_sum")
 CHECKED = (
     "passed",
     "score",
@@ -134,9 +141,9 @@ class _Sums:
         ]
 
 
-def _trial_sums(plan: Plan) -> _Sums:
+def _trial_sums(source: Source) -> _Sums:
     """What is counted and summed per group when there is one row per trial."""
-    sums = _Sums()
+    plan, sums = source.plan, _Sums()
     passed = expression(next(f for f in plan.fields if f.name == "passed"), nw)
     sums.add("c", passed.cast(nw.Int64))
     sums.results["n"] = ("c", "count")
@@ -144,26 +151,39 @@ def _trial_sums(plan: Plan) -> _Sums:
         safe = expression(secure, nw)
         sums.add("c_secure", (passed & safe).cast(nw.Int64))
         sums.add("secure_unknown", (passed & safe.is_null()).cast(nw.Int64))
-    if (trial := plan.get("trial")) is not None:
-        sums.add("trial_rows", nw.col(trial.sources[0]), "count")
-        if trial.kind in {"integer", "float"}:
-            sums.add("trial_bits", _power_of_two(trial))
-            sums.results["trial_small"] = ("trial_bits", "count")
+    _add_trial_bits(source, sums)
     if (attempt := plan.get("attempt")) is not None:
         sums.add("retries", (expression(attempt, nw) > 1).cast(nw.Int64))
     _add_measures(plan, sums)
     return sums
 
 
-def _power_of_two(trial: Field) -> nw.Expr:
-    """2^trial, null outside 0..40.
+def _add_trial_bits(source: Source, sums: _Sums) -> None:
+    """Sums that tell whether the trial numbers of a case are all different.
 
-    Its sum over a case has as many one bits as there are rows exactly when no number
-    repeats; being a sum, it runs on every engine and can be rolled up.
+    The sum of 2^trial has as many one bits as there are rows exactly when no number
+    repeats; being a sum, it runs on every engine and can be rolled up. Numbers beyond 40 go
+    to further columns; text and numbers out of reach are left to `distinct_trials`.
     """
-    number = nw.col(trial.sources[0]).cast(nw.Float64)
-    small = (number >= 0) & (number <= SMALL_TRIAL)
-    return nw.when(small).then(nw.lit(2.0) ** number).otherwise(None)
+    trial = source.plan.get("trial")
+    if trial is None:
+        return
+    number = nw.col(trial.sources[0])
+    if trial.kind not in {"integer", "float"}:
+        sums.add("trial_rows", number, "count")
+        return
+    facts = source.frame.select(
+        low=number.min(), high=number.max(), known=number.count(), rows=nw.len()
+    )
+    low, high, known, rows = _native(facts.collect(backend="polars")).row(0)
+    if known < rows:
+        sums.add("trial_rows", number, "count")
+    if known and low >= 0 and high < BITS * MOST_WORDS:
+        for word in range(int(high) // BITS + 1):
+            bit = number.cast(nw.Float64) - float(BITS * word)
+            inside = (bit >= 0) & (bit < BITS)
+            power = nw.when(inside).then(nw.lit(2.0) ** bit).otherwise(None)
+            sums.add(f"trial_bits_{word}", power)
 
 
 def _add_measures(plan: Plan, sums: _Sums) -> None:
@@ -197,42 +217,71 @@ def _counted_sums(source: Source) -> _Sums:
 def grouped(source: Source, by: tuple[str, ...], attempts: str) -> pl.DataFrame:
     """Run the one group-by on the engine and bring its sums home as Int64 and Float64."""
     keys = _key_columns(source, by)
-    if source.polars is not None:  # codes in place of texts: half the memory of the group-by
-        keys = {name: _coded(source.frame, key) for name, key in keys.items()}
     counted = source.plan.shape == "counts"
-    sums = _counted_sums(source) if counted else _trial_sums(source.plan)
+    sums = _counted_sums(source) if counted else _trial_sums(source)
     for i, item in enumerate(source.plan.fields):
         if item.name in CHECKED and item.usable and (test := broken(item, nw)) is not None:
             sums.add(f"bad__{i}", test.cast(nw.Int64))
-    frame = source.frame
     attempt = source.plan.get("attempt")
-    if attempts == "first" and attempt is not None:
-        frame = frame.filter(expression(attempt, nw) == 1)
-    projected = frame.select(**keys, **sums.columns)
-    query = projected.group_by(*keys).agg(nw.len().alias("rows"), *sums.expressions())
-    options: dict[str, Any] = {"engine": "streaming"} if source.polars is not None else {}
-    result: pl.DataFrame = query.collect(backend="polars", **options).to_native()
-    result = _ordered_texts(result)
+    first = expression(attempt, nw) == 1 if attempts == "first" and attempt is not None else None
+
+    def query(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        frame = frame if first is None else frame.filter(first)
+        projected = frame.select(**keys, **sums.columns)
+        return projected.group_by(*keys).agg(nw.len().alias("rows"), *sums.expressions())
+
+    result = _ordered_texts(_collected(source, query))
     names = ["rows", *sums.results]
-    real = [name for name in names if name.endswith("_sumsq") or name in REAL_SUMS]
+    real = [
+        name for name in names if name.endswith("_sumsq") or name in REAL_SUMS or "_bits_" in name
+    ]
     return result.with_columns(
         pl.col([name for name in names if name not in real]).cast(pl.Int64).fill_null(0),
         pl.col(real).cast(pl.Float64).fill_null(0.0),
     )
 
 
-def _coded(frame: nw.LazyFrame[Any], key: nw.Expr) -> nw.Expr:
-    """A text key as a categorical, any other key as it is."""
-    is_text = frame.select(key.alias("key")).collect_schema()["key"] == nw.String
-    return key.cast(nw.Categorical()) if is_text else key
+def _collected(
+    source: Source, query: Callable[[nw.LazyFrame[Any]], nw.LazyFrame[Any]]
+) -> pl.DataFrame:
+    """Run the query where the trials are; on Polars in parts of the cases when there are many.
+
+    A streaming group-by holds its keys and values until the end, so memory would grow with
+    the rows. Parts are disjoint by case: their results only have to be put together.
+    """
+    if source.polars is None:
+        return _native(query(source.frame).collect(backend="polars"))
+    try:
+        parts = [query(nw.from_native(part)) for part in _parts(source.polars, source.plan)]
+        return pl.concat([_native(part.collect(engine="streaming")) for part in parts])
+    except (pl.exceptions.PolarsError, NarwhalsError) as error:
+        raise SourceError(
+            f"the trials could not be read or computed: {error}. Check the files, and the "
+            "expressions that columns are made with."
+        ) from error
+
+
+def _parts(frame: pl.LazyFrame, plan: Plan) -> list[pl.LazyFrame]:
+    """The trials in parts of whole cases, each of about ROWS_AT_ONCE rows."""
+    rows = int(frame.select(pl.len()).collect().item())
+    parts = -(-rows // ROWS_AT_ONCE)
+    if parts <= 1:
+        return [frame]
+    case = pl.col(sources(plan, "case")[0]).hash() % parts
+    return [frame.filter(case == part) for part in range(parts)]
+
+
+def _native(frame: nw.DataFrame[Any]) -> pl.DataFrame:
+    native: pl.DataFrame = frame.to_native()
+    return native
 
 
 def _ordered_texts(frame: pl.DataFrame) -> pl.DataFrame:
     """Texts as enumerations in alphabetical order: small, and they sort by code."""
     enums = {}
     for name, dtype in frame.schema.items():
-        if dtype == pl.String or dtype == pl.Categorical:
-            words = frame[name].unique().cast(pl.String).drop_nulls().sort()
+        if dtype == pl.String:
+            words = frame[name].unique().drop_nulls().sort()
             enums[name] = pl.col(name).cast(pl.Enum(words))
     return frame.with_columns(**enums)
 
@@ -240,11 +289,14 @@ def _ordered_texts(frame: pl.DataFrame) -> pl.DataFrame:
 def distinct_trials(source: Source) -> int:
     """Number of different (config, case, trial), for trial numbers that are large or text."""
     names = {f"key__{i}": nw.col(name) for i, name in enumerate(trial_key(source.plan))}
-    trial = nw.col(sources(source.plan, "trial")[0])
-    frame = source.frame.filter(~trial.is_null()).select(**names, rows=nw.lit(1, nw.Int64))
-    unique = frame.group_by(*names).agg(nw.col("rows").sum())
-    total = unique.select(nw.col("rows").count()).collect(backend="polars").to_native()
-    return int(total.item())
+    known = ~nw.col(sources(source.plan, "trial")[0]).is_null()
+
+    def query(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        frame = frame.filter(known).select(**names, rows=nw.lit(1, nw.Int64))
+        unique = frame.group_by(*names).agg(nw.col("rows").sum())
+        return unique.select(nw.col("rows").count())
+
+    return int(_collected(source, query)["rows"].sum())
 
 
 def trial_key(plan: Plan) -> list[str]:

@@ -49,9 +49,9 @@ def seconds(run: Callable[[], object], rounds: int = 3) -> float:
     return best
 
 
-def write_trials(path: Path, rows: int, batch: int = 10_000_000) -> None:
+def write_trials(path: Path, rows: int, *, trials: int = 10, batch: int = 10_000_000) -> None:
     """Shuffled-looking trials of 100 configs, 10 trials a case, written in row groups."""
-    trials, configs = 10, 100
+    configs = 100
     cases = max(1, rows // (configs * trials))
     # a step that shares no factor with the number of rows visits every row once, far apart
     step = next(s for s in range(7_368_787, 9_000_000) if np.gcd(s, rows) == 1)
