@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -134,6 +134,7 @@ def test_order_and_names_cannot_change_a_bit(seed: int, method: str, *, grouped:
     assert first == second
 
 
+@example(thirds=[0, 1, 1, -1, -1], method="percentile")
 @given(
     thirds=st.lists(st.integers(-3, 3), min_size=2, max_size=12),
     method=st.sampled_from(resample.METHODS),

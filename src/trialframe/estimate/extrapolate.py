@@ -65,7 +65,7 @@ def beta_binomial(counts: Counts) -> pl.DataFrame:
         >>> table = pl.DataFrame({"case": list("abcdef"), "n": 10, "c": [0, 1, 3, 5, 9, 10]})
         >>> fit = tr.beta_binomial(tr.Counts(table))
         >>> fit.select("status", pl.col("mean", "rho").round(2)).rows()
-        [('ok', 0.47, 0.51)]
+        [('ok', 0.48, 0.51)]
     """
     if not isinstance(counts, Counts):
         raise ArgumentError(f"counts is a {type(counts).__name__}, must be Counts.")

@@ -37,7 +37,8 @@ class Histogram:
         sums: Weighted sum of values in a unit, shape (H,); ascending within equal sizes.
         sizes: Weight of a unit, shape (H,), > 0.
         multiplicity: Number of units that are alike, shape (H,).
-        sign: -1.0 when the values were negated to have a sum >= 0, else 1.0.
+        sign: -1.0 when the values were negated to have a sum >= 0, 0.0 when they are their own
+            mirror image, else 1.0.
     """
 
     sums: Floats
@@ -92,7 +93,8 @@ def histogram(
 
     Notes:
         A sum of exactly 0 has no sign; then the side whose sorted units come last is kept, so
-        that the choice does not depend on the order of the sides either.
+        that the choice does not depend on the order of the sides either. Where both sides are
+        the same there is no choice to make.
     """
     weight = np.ones(len(values)) if weights is None else weights
     keep = (weight > 0) & ~np.isnan(values)
@@ -100,7 +102,7 @@ def histogram(
     if cluster is not None and len(sums):
         sums, sizes = _cluster_sums(sums, sizes, cluster[keep])
     sign = _orientation(sums, sizes) if orient else 1.0
-    sums = sign * sums
+    sums = (sign or 1.0) * sums
     order = np.lexsort((sums, sizes))
     sums, sizes = sums[order], sizes[order]
     apart = np.diff(sums) > _TIE * _scale(sums)
@@ -180,7 +182,9 @@ def bootstrap_mean(
             fallback=False,
             degenerate=False,
         )
-    draws = units.sign * resampled_means(units, resamples, rng)
+    draws = resampled_means(units, resamples, rng)
+    # data that are their own mirror image have no direction: every draw counts both ways
+    draws = np.concatenate([draws, -draws]) if units.sign == 0 else units.sign * draws
     return _summarise(draws, units, mean, level, method)
 
 
@@ -255,7 +259,7 @@ def _orientation(sums: Floats, sizes: Floats) -> float:
     upward, downward = (np.lexsort((side, sizes)) for side in (sums, -sums))
     gap = sums[upward] + sums[downward]
     decisive = gap[np.abs(gap) > _TIE * _scale(sums)]
-    return -1.0 if len(decisive) and decisive[0] < 0 else 1.0
+    return float(np.sign(decisive[0])) if len(decisive) else 0.0
 
 
 def _scale(numbers: Floats) -> float:
@@ -349,7 +353,7 @@ def _acceleration(units: Histogram) -> float | None:
     rest = count @ units.sizes - units.sizes
     if (rest <= 0).any():
         return None
-    left = units.sign * (count @ units.sums - units.sums) / rest
+    left = (units.sign or 1.0) * (count @ units.sums - units.sums) / rest
     pull = (count @ left) / count.sum() - left
     spread = float(count @ pull**2)
     if spread <= (_TIE * _scale(left)) ** 2:
