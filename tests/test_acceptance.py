@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,15 @@ from trialframe.errors import TrialsError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+REFUSED = {
+    "bfcl_v1_2024",  # two snapshots of every case
+    "reflexion_attempts",  # attempts, not trials
+    "swebench_case_annotations",  # no verdicts
+    "tau2_adversarial_openrouter",  # three keys twice
+    "tau2_llm_judges",  # four judges of every case
+}
 
 
 @pytest.fixture(scope="module")
@@ -161,9 +171,8 @@ def test_reflexion_attempts_are_not_trials(shared_data: Path) -> None:
 
 def test_every_table_is_summarised_or_says_why_not(shared_data: Path) -> None:
     for path in sorted(shared_data.glob("*.parquet")):
-        try:
+        table = None
+        with contextlib.suppress(tr.TrialframeError):
             table = tr.summary(tr.counts(tr.read(path)))
-        except tr.TrialframeError as error:
-            assert len(str(error)) < 1200
-        else:
-            assert table.height > 0
+        assert (table is None) == (path.stem in REFUSED)
+        assert table is None or table.height > 0

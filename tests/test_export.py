@@ -70,9 +70,8 @@ def in_sqlite(sql: str) -> pl.DataFrame:
     connection = sqlite3.connect(":memory:")
     connection.execute("attach ':memory:' as evals")
     connection.execute(f'create table evals."my trials" ({names})')
-    marks = ", ".join("?" for _ in columns)
-    rows = TRIALS.select(columns).rows()
-    connection.executemany(f'insert into evals."my trials" values ({marks})', rows)
+    insert = f'insert into evals."my trials" values ({", ".join("?" for _ in columns)})'
+    connection.executemany(insert, TRIALS.select(columns).rows())
     cursor = connection.execute(sql)
     schema = [item[0] for item in cursor.description]
     frame = pl.DataFrame(cursor.fetchall(), schema=schema, orient="row")
