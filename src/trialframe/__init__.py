@@ -8,6 +8,7 @@ from trialframe.audit import check_trials
 from trialframe.counts import Counts, counts
 from trialframe.doctor import doctor
 from trialframe.errors import TrialframeError
+from trialframe.estimate.attempts import seq_at_k
 from trialframe.estimate.extrapolate import beta_binomial
 from trialframe.estimate.index import index
 from trialframe.estimate.runs import run_summary
@@ -47,6 +48,7 @@ __all__ = [
     "read",
     "run_summary",
     "saturated",
+    "seq_at_k",
     "simulate",
     "summary",
     "wilson",

@@ -70,7 +70,7 @@ def refuse_rows(source: Source, groups: pl.DataFrame, attempts: str) -> None:
     if attempts == "raise" and "retries" in groups.columns and (n := int(groups["retries"].sum())):
         raise TrialsError(
             f"{n:,} rows are second or later attempts. Attempts that see the last failure are not "
-            'independent trials: count first attempts with attempts="first".'
+            'independent trials: count first attempts with attempts="first", or see tr.seq_at_k.'
         )
 
 

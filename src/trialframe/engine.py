@@ -286,6 +286,12 @@ def _ordered_texts(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(**enums)
 
 
+def with_copies(source: Source, copies: Mapping[str, str]) -> Any:
+    """The table of the engine with some columns repeated under new names."""
+    added = {new: nw.col(old) for new, old in copies.items()}
+    return source.frame.with_columns(**added).to_native()
+
+
 def distinct_trials(source: Source) -> int:
     """Number of different (config, case, trial), for trial numbers that are large or text."""
     names = {f"key__{i}": nw.col(name) for i, name in enumerate(trial_key(source.plan))}

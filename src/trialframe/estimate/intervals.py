@@ -253,7 +253,7 @@ def brackets(
     """
     pooled = np.array([request.metric.shape == "pooled" for request in asked])
     worst = clustered_mean(low, cases.weight, cases.cluster)
-    best = clustered_mean(high, cases.weight, cases.cluster)
+    best = worst if high is low else clustered_mean(high, cases.weight, cases.cluster)
     bottom, top = worst.mean.copy(), best.mean.copy()
     without = int((cases.unscored + cases.failed).sum())
     passes, trials = int(cases.c.sum()), int((cases.n + cases.unscored).sum())

@@ -127,6 +127,15 @@ def flake_index(n: IntArray, c: IntArray) -> FloatArray:
     return out
 
 
+def flaky_probability(rate: FloatArray, n: IntArray) -> FloatArray:
+    """Chance that n trials of a case with this pass rate both pass and fail.
+
+    It grows with n, so shares of flaky cases compare at equal n only.
+    """
+    shown: FloatArray = 1.0 - rate**n - (1.0 - rate) ** n
+    return shown
+
+
 def majority(n: IntArray, c: IntArray) -> BoolArray:
     """Whether more than half of the trials pass; a tie is not a pass."""
     return 2 * c > n
