@@ -104,20 +104,35 @@ class Request:
         return "rate" if self.k == 1 else "bounded"
 
 
-def _drawn(credit: draws.Credit) -> Callable[[Cases, Request, Short], Floats]:
+def _drawn(
+    name: str,
+    meaning: str,
+    credit: draws.Credit,
+    kernel: Callable[[Ints, Ints, int], Floats],
+    *,
+    secure: bool = False,
+) -> Metric:
+    """A metric of k drawn trials, of all passes or of the secure ones only."""
+
     def values(cases: Cases, request: Request, short_cases: Short) -> Floats:
-        return draws.drawn(cases.n, cases.c, _k(request), credit, short=short_cases)
-
-    return values
-
-
-def _secure(credit: draws.Credit) -> Callable[[Cases, Request, Short], Floats]:
-    def values(cases: Cases, request: Request, short_cases: Short) -> Floats:
-        if cases.secure is None:
+        passes = cases.secure if secure else cases.c
+        if passes is None:
             return np.full(len(cases), np.nan)
-        return draws.drawn(cases.n, cases.secure, _k(request), credit, short=short_cases)
+        return draws.drawn(cases.n, passes, _k(request), credit, short=short_cases)
 
-    return values
+    def variance(cases: Cases, request: Request) -> Floats:
+        passes = cases.secure if secure else cases.c
+        return kernel(cases.n, cases.c if passes is None else passes, _k(request))
+
+    return Metric(
+        name=name,
+        meaning=meaning,
+        unit="share",
+        values=values,
+        variance=variance,
+        shape="drawn",
+        bracketed=not secure,
+    )
 
 
 def _g_pass(cases: Cases, request: Request, short_cases: Short) -> Floats:
@@ -129,30 +144,26 @@ def _k(request: Request) -> int:
     return request.k or 1
 
 
-def _variance_of(
-    kernel: Callable[[Ints, Ints, int], Floats], *, secure: bool = False
-) -> Callable[[Cases, Request], Floats]:
-    def variance(cases: Cases, request: Request) -> Floats:
-        passes = cases.secure if secure else cases.c
-        if passes is None:
-            return np.full(len(cases), np.nan)
-        return kernel(cases.n, passes, _k(request))
+def _share(name: str, meaning: str, test: Callable[[Cases], NDArray[np.bool_]]) -> Metric:
+    """A share of cases."""
 
-    return variance
-
-
-def _share(test: Callable[[Cases], NDArray[np.bool_]]) -> Callable[[Cases, Request, Short], Floats]:
     def values(cases: Cases, _request: Request, _short: Short) -> Floats:
         return np.where(cases.n > 0, test(cases).astype(np.float64), np.nan)
 
-    return values
+    return Metric(name=name, meaning=meaning, unit="share", values=values, shape="share")
 
 
-def _measure(name: str) -> Callable[[Cases, Request, Short], Floats]:
-    def values(cases: Cases, _request: Request, _short: Short) -> Floats:
-        return measured(cases, name)
-
-    return values
+def _measure(name: str) -> Metric:
+    """The mean of a measure over trials, then over cases."""
+    units = {c.name: c.unit for c in TRIALS}
+    return Metric(
+        name=name,
+        meaning=f"mean {name} of a trial, averaged over cases",
+        unit="share" if name == "tests_share" else units[name],
+        values=lambda cases, _request, _short: measured(cases, name),
+        variance=lambda cases, _request: _measured_variance(cases, name),
+        shape="bounded" if name == "tests_share" else "real",
+    )
 
 
 def measured(cases: Cases, name: str) -> Floats:
@@ -170,20 +181,18 @@ def _ratio(part: Floats | Ints, whole: Ints) -> Floats:
     return out
 
 
-def _measure_variance(name: str) -> Callable[[Cases, Request], Floats]:
-    def variance(cases: Cases, _request: Request) -> Floats:
-        out = np.full(len(cases), np.nan)
-        if name in cases.measures:
-            known, total, squares = cases.measures[name]
-            many = known > 1
-            n = known[many].astype(np.float64)
-            out[many] = np.maximum(squares[many] - total[many] ** 2 / n, 0.0) / ((n - 1.0) * n)
-        return out
-
-    return variance
+def _measured_variance(cases: Cases, name: str) -> Floats:
+    """Unbiased variance of those means, NaN for fewer than two known trials."""
+    out = np.full(len(cases), np.nan)
+    if name in cases.measures:
+        known, total, squares = cases.measures[name]
+        many = known > 1
+        n = known[many].astype(np.float64)
+        out[many] = np.maximum(squares[many] - total[many] ** 2 / n, 0.0) / ((n - 1.0) * n)
+    return out
 
 
-def _per_pass(name: str) -> Callable[[Cases, Request, Short], Floats]:
+def _per_pass(name: str) -> Metric:
     """The ratio of means R = mean(measure) / mean(pass rate), as values whose mean is R.
 
     x_i -> R + (x_i - R p_i) / mean(p): the linearised ratio, so that the standard error of
@@ -202,155 +211,94 @@ def _per_pass(name: str) -> Callable[[Cases, Request, Short], Floats]:
             out[used] = ratio + (spent[used] - ratio * rate[used]) / passing
         return out
 
-    return values
-
-
-def _extreme(pick: Callable[[Ints], int]) -> Callable[[Cases, Request, Short], Floats]:
-    def values(cases: Cases, _request: Request, _short: Short) -> Floats:
-        return np.full(len(cases), float(pick(cases.n)) if len(cases) else np.nan)
-
-    return values
-
-
-def _pooled(cases: Cases, _request: Request, _short: Short) -> Floats:
-    return _ratio(cases.c, cases.n)
-
-
-def _metrics() -> dict[str, Metric]:
-    at, hat = draws.any_passes, draws.all_pass
-    var_at, var_hat = draws.pass_at_variance, draws.pass_hat_variance
-    table = [
-        Metric(
-            name="pass@k",
-            meaning="chance that at least one of k trials passes",
-            unit="share",
-            values=_drawn(at),
-            variance=_variance_of(var_at),
-            shape="drawn",
-            bracketed=True,
-        ),
-        Metric(
-            name="pass^k",
-            meaning="chance that all of k trials pass",
-            unit="share",
-            values=_drawn(hat),
-            variance=_variance_of(var_hat),
-            shape="drawn",
-            bracketed=True,
-        ),
-        Metric(
-            name="g_pass@k_tau",
-            meaning="chance that at least ceil(tau k) of k trials pass",
-            unit="share",
-            values=_g_pass,
-            shape="drawn",
-            bracketed=True,
-        ),
-        Metric(
-            name="reliability@k",
-            meaning="pass@k over independent rollouts that pass every test (a best-of-k number)",
-            unit="share",
-            values=_drawn(at),
-            variance=_variance_of(var_at),
-            shape="drawn",
-            bracketed=True,
-        ),
-        Metric(
-            name="secure_reliability@k",
-            meaning="reliability@k where only rollouts without a security finding count",
-            unit="share",
-            values=_secure(at),
-            variance=_variance_of(var_at, secure=True),
-            shape="drawn",
-        ),
-        Metric(
-            name="secure_pass^k",
-            meaning="chance that all of k trials pass without a security finding",
-            unit="share",
-            values=_secure(hat),
-            variance=_variance_of(var_hat, secure=True),
-            shape="drawn",
-        ),
-        Metric(
-            name="pooled",
-            meaning="passes over scored trials of all cases together",
-            unit="share",
-            values=_pooled,
-            shape="pooled",
-            bracketed=True,
-        ),
-        Metric(
-            name="majority",
-            meaning="share of cases that pass more than half of their trials",
-            unit="share",
-            values=_share(lambda cases: draws.majority(cases.n, cases.c)),
-            shape="share",
-        ),
-        Metric(
-            name="flaky",
-            meaning="share of cases that both passed and failed; compare at equal n only",
-            unit="share",
-            values=_share(lambda cases: (cases.c > 0) & (cases.c < cases.n)),
-            shape="share",
-        ),
-        Metric(
-            name="flake_index",
-            meaning="chance that two trials of a case disagree, whatever n is",
-            unit="share",
-            values=lambda cases, _request, _short: draws.flake_index(cases.n, cases.c),
-        ),
-        Metric(
-            name="saturated",
-            meaning="share of cases that passed every trial",
-            unit="share",
-            values=_share(lambda cases: cases.c == cases.n),
-            shape="share",
-        ),
-        Metric(
-            name="min_trials",
-            meaning="fewest scored trials of a case",
-            unit="trials",
-            values=_extreme(np.min),
-            shape="fact",
-        ),
-        Metric(
-            name="max_trials",
-            meaning="most scored trials of a case",
-            unit="trials",
-            values=_extreme(np.max),
-            shape="fact",
-        ),
-    ]
-    table += [_measure_metric(name) for name in ("score", "tests_share", *PRICED)]
-    table += [
-        Metric(
-            name=f"{name}_per_pass",
-            meaning=f"mean {name} of a trial over the pass rate: the price of one solved case",
-            unit=column(TRIALS, name).unit,
-            values=_per_pass(name),
-            shape="real",
-        )
-        for name in PRICED
-    ]
-    return {metric.name: metric for metric in table}
-
-
-PRICED = ("cost_uusd", "tokens_in", "tokens_out", "duration_ms")
-
-
-def _measure_metric(name: str) -> Metric:
-    units = {c.name: c.unit for c in TRIALS}
     return Metric(
-        name=name,
-        meaning=f"mean {name} of a trial, averaged over cases",
-        unit=units.get(name, "share"),
-        values=_measure(name),
-        variance=_measure_variance(name),
-        shape="bounded" if name == "tests_share" else "real",
+        name=f"{name}_per_pass",
+        meaning=f"mean {name} of a trial over the pass rate: the price of one solved case",
+        unit=column(TRIALS, name).unit,
+        values=values,
+        shape="real",
     )
 
 
-METRICS: Mapping[str, Metric] = _metrics()
+def _extreme(name: str, meaning: str, pick: Callable[[Ints], int]) -> Metric:
+    """A fact about the number of trials, not an estimate."""
+
+    def values(cases: Cases, _request: Request, _short: Short) -> Floats:
+        return np.full(len(cases), float(pick(cases.n)) if len(cases) else np.nan)
+
+    return Metric(name=name, meaning=meaning, unit="trials", values=values, shape="fact")
+
+
+PRICED = ("cost_uusd", "tokens_in", "tokens_out", "duration_ms")
+"""Measures that have a price per solved case."""
+
+_TABLE: tuple[Metric, ...] = (
+    _drawn(
+        "pass@k",
+        "chance that at least one of k trials passes",
+        draws.any_passes,
+        draws.pass_at_variance,
+    ),
+    _drawn("pass^k", "chance that all of k trials pass", draws.all_pass, draws.pass_hat_variance),
+    Metric(
+        name="g_pass@k_tau",
+        meaning="chance that at least ceil(tau k) of k trials pass",
+        unit="share",
+        values=_g_pass,
+        shape="drawn",
+        bracketed=True,
+    ),
+    _drawn(
+        "reliability@k",
+        "pass@k over independent rollouts that pass every test (a best-of-k number)",
+        draws.any_passes,
+        draws.pass_at_variance,
+    ),
+    _drawn(
+        "secure_reliability@k",
+        "reliability@k where only rollouts without a security finding count",
+        draws.any_passes,
+        draws.pass_at_variance,
+        secure=True,
+    ),
+    _drawn(
+        "secure_pass^k",
+        "chance that all of k trials pass without a security finding",
+        draws.all_pass,
+        draws.pass_hat_variance,
+        secure=True,
+    ),
+    Metric(
+        name="pooled",
+        meaning="passes over scored trials of all cases together",
+        unit="share",
+        values=lambda cases, _request, _short: _ratio(cases.c, cases.n),
+        shape="pooled",
+        bracketed=True,
+    ),
+    _share(
+        "majority",
+        "share of cases that pass more than half of their trials",
+        lambda cases: draws.majority(cases.n, cases.c),
+    ),
+    _share(
+        "flaky",
+        "share of cases that both passed and failed; compare at equal n only",
+        lambda cases: (cases.c > 0) & (cases.c < cases.n),
+    ),
+    Metric(
+        name="flake_index",
+        meaning="chance that two trials of a case disagree, whatever n is",
+        unit="share",
+        values=lambda cases, _request, _short: draws.flake_index(cases.n, cases.c),
+    ),
+    _share("saturated", "share of cases that passed every trial", lambda cases: cases.c == cases.n),
+    _extreme("min_trials", "fewest scored trials of a case", np.min),
+    _extreme("max_trials", "most scored trials of a case", np.max),
+    *(_measure(name) for name in ("score", "tests_share", *PRICED)),
+    *(_per_pass(name) for name in PRICED),
+)
+METRICS: Mapping[str, Metric] = {metric.name: metric for metric in _TABLE}
 _NUMBERED = re.compile(r"(?P<stem>.+[@^])(?P<k>\d+)(_(?P<tau>0?\.\d+|1(\.0+)?))?")
 
 
