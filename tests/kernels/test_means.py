@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trialframe.errors import ArgumentError
@@ -95,6 +95,7 @@ def test_paired_se_golden(golden: Golden) -> None:
         assert got.se[0] == pytest.approx(wanted, abs=entry["tolerance"])
 
 
+@example(seed=46923068, strata=4, nested=True)  # one cluster holds 99.6 % of its stratum
 @given(seed=SEEDS, strata=st.integers(1, 4), nested=st.booleans())
 def test_cr2_equals_the_matrix_route(seed: int, strata: int, *, nested: bool) -> None:
     rng = np.random.default_rng(seed)
@@ -107,7 +108,21 @@ def test_cr2_equals_the_matrix_route(seed: int, strata: int, *, nested: bool) ->
     if len(np.unique(cluster)) < 2:
         assert np.isnan(got.se[0])
     else:
-        np.testing.assert_allclose([got.mean[0], got.se[0], got.df[0]], expected, rtol=1e-7)
+        np.testing.assert_allclose([got.mean[0], got.se[0], got.df[0]], expected, rtol=1e-9)
+
+
+@given(seed=SEEDS, nested=st.booleans())
+def test_weights_of_very_different_size_keep_their_digits(seed: int, *, nested: bool) -> None:
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(3, 25))
+    u, w = rng.normal(size=m), 10.0 ** rng.uniform(-2, 2, size=m)
+    stratum = rng.integers(0, 3, m)
+    cluster = rng.integers(0, 5, m) + (100 * stratum if nested else 0)
+    got = clustered_mean(u[:, None], w, cluster, stratum)
+    expected = by_matrix(u, w, cluster, stratum)
+    if len(np.unique(cluster)) > 1:
+        np.testing.assert_allclose(got.df[0], expected[2], rtol=1e-11)
+        np.testing.assert_allclose(got.se[0], expected[1], rtol=1e-7)
 
 
 @given(seed=SEEDS)

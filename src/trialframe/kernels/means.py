@@ -20,6 +20,8 @@ VARIANTS = ("cr2", "cr1", "cr0", "miller", "clt")
 # a cluster whose residual sum keeps less than this share of its variance has none left: it is
 # alone in its stratum, and the rest is rounding
 _NO_RESIDUAL = 1e-12
+# below this share of its variance a cluster's terms would cancel in the sums over pairs
+_HEAVY = 1e-2
 # residuals of a constant metric are rounding noise of this relative size, not spread
 _NO_SPREAD = 1e-13
 
@@ -265,19 +267,51 @@ def _residual_sums(
 def _design(layout: _Layout, weight: Floats, square: Floats) -> _Design:
     """Leverages and Satterthwaite df from the cells' sums of w and w^2, each (P, patterns)."""
     share = _ratio(weight, layout.stratum_sums(weight)[layout.stratum])
-    tilt = square - share * layout.stratum_sums(square)[layout.stratum] / 2.0
+    total = layout.stratum_sums(square)[layout.stratum]
+    tilt = square - share * total / 2.0
     own = layout.cluster_sums(square)
-    loss = 2.0 * layout.cluster_sums(share * tilt)
-    left = own - loss
+    # Var(S_g), without a difference of large numbers when one cluster has nearly all the weight
+    left = layout.cluster_sums(square * (1.0 - share) ** 2 + share**2 * (total - square))
     seen = left > _NO_RESIDUAL * own
     leverage = np.divide(own, left, out=np.zeros_like(own), where=seen)
     visible = np.where(seen, own, 0.0).sum(axis=0)
-    cross = _cross_terms(layout, leverage, share, tilt)
-    spread = (leverage**2 * own * (own - 2.0 * loss)).sum(axis=0) + cross
+    spread = np.where(seen, own**2, 0.0).sum(axis=0)
+    # clusters that hold nearly all of a stratum, few by nature, are paired off one by one
+    heavy = seen & (left < _HEAVY * own)
+    light = np.where(heavy, 0.0, leverage)
+    twice = 2.0 * layout.cluster_sums(share * tilt)
+    spread += _cross_terms(layout, light, share, tilt) - ((light * twice) ** 2).sum(axis=0)
+    spread += _heavy_terms(layout, leverage, heavy, share, tilt)
     # variance of a quadratic form: positive unless nothing is visible or rounding is all there is
     df = np.divide(visible**2, spread, out=np.full_like(visible, np.nan), where=spread > 0)
     df = np.where(visible > 0, df, np.nan)
     return _Design(leverage=leverage, df=df, unseen=1.0 - visible / _or_nan(own.sum(axis=0)))
+
+
+def _heavy_terms(
+    layout: _Layout, leverage: Floats, heavy: NDArray[np.bool_], share: Floats, tilt: Floats
+) -> Floats:
+    """Sum of lambda_g lambda_h Cov_gh^2 over g != h with a heavy g or h, shape (patterns,)."""
+    result = np.zeros(share.shape[1])
+    if not heavy.any():
+        return result
+    order = slice(None) if layout.by_cluster is None else layout.by_cluster
+    cluster = np.repeat(
+        np.arange(len(heavy)), np.diff(np.append(layout.clusters, len(layout.stratum)))
+    )
+    for g, p in zip(*np.nonzero(heavy), strict=True):
+        cells = np.arange(len(layout.stratum))[order][cluster == g]
+        a, t = np.zeros((2, len(layout.strata)))
+        a[layout.stratum[cells]] = share[cells, p]
+        t[layout.stratum[cells]] = tilt[cells, p]
+        cells_with = a[layout.stratum] * tilt[:, p] + share[:, p] * t[layout.stratum]
+        covariance = layout.cluster_sums(cells_with[:, None])[:, 0]
+        terms = leverage[g, p] * leverage[:, p] * covariance**2
+        # a pair of two heavy clusters is met twice, once from either side
+        twice = np.where(heavy[:, p], 1.0, 2.0)
+        twice[g] = 0.0
+        result[p] += (twice * terms).sum()
+    return result
 
 
 def _cross_terms(layout: _Layout, leverage: Floats, share: Floats, tilt: Floats) -> Floats:
