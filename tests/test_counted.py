@@ -100,11 +100,17 @@ def test_bad_counts(
         frame.lazy().select(metric).collect(engine="streaming")
 
 
-@pytest.mark.parametrize("verdicts", [[1, 0], [1.0, 0.0], ["true", "false"]])
+@pytest.mark.parametrize("verdicts", [[2, 0], [0.5, 0.0], ["true", "false"]])
 def test_verdicts_must_be_boolean(verdicts: list[Any]) -> None:
     frame = pl.DataFrame({"passed": verdicts})
-    with pytest.raises(pl.exceptions.PolarsError):
+    with pytest.raises(ColumnError, match="must be true, false or null"):
         frame.select(expr.pass_at_k(1, passed="passed"))
+
+
+@pytest.mark.parametrize("verdicts", [[1, 0, None], [1.0, 0.0, None], [True, False, None]])
+def test_zero_and_one_are_verdicts(verdicts: list[Any]) -> None:
+    found = pl.DataFrame({"passed": verdicts}).select(expr.pass_at_k(1, passed="passed"))
+    assert found.item() == 0.5
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY if not name.endswith("min")])

@@ -130,6 +130,10 @@ def test_sequential_attempts_are_not_trials() -> None:
     with pytest.raises(TrialsError, match="1 rows are second or later attempts"):
         tr.counts(frame)
     assert tr.counts(frame, attempts="first").frame.select("n", "c").rows() == [(1, 0), (1, 1)]
+    for odd in ([0, 1, 0], [None, 2, 1]):
+        for attempts in ("first", "raise"):
+            with pytest.raises(TrialsError, match="null or less than 1"):
+                tr.counts(frame.with_columns(attempt=pl.Series(odd)), attempts=attempts)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -196,7 +200,7 @@ def test_by_keeps_columns_and_knows_reserved_names() -> None:
     made = tr.counts(frame, by=["level", "year", "case"], cluster="repo")
     assert made.by == ("level", "year")
     assert made.frame.select("level", "year").rows() == [("e", 1), ("h", 2)]
-    with pytest.raises(ArgumentError, match="meaning of its own"):
+    with pytest.raises(ArgumentError, match="column 'n' of their own"):
         tr.counts(frame.rename({"level": "n"}), by="n")
     with pytest.raises(ColumnError, match="by: no column 'lvl'"):
         tr.counts(frame, by="lvl")
@@ -289,6 +293,38 @@ def test_secure_passes_count_only_where_checked() -> None:
     made = tr.counts(small(passed=[True, True, True], secure=[True, None, False]))
     assert made.frame["c_secure"].to_list() == [1, 0]
     assert "1 passes without a security check are not counted as secure" in made.notes
+
+
+@pytest.mark.parametrize("threshold", [float("nan"), float("inf"), True, "x"])
+def test_a_threshold_is_a_number(threshold: Any) -> None:
+    with pytest.raises(ArgumentError, match="threshold == "):
+        tr.counts(small(score=[0.1, 0.5, 0.9]), threshold=threshold)
+
+
+def test_an_expression_must_give_every_row_its_own_value() -> None:
+    frame = small(passed=[True, False, False])
+    with pytest.raises(ColumnError, match="one value for the whole table"):
+        tr.counts(frame, passed=pl.col("passed").any())
+    assert tr.counts(frame, config=pl.lit("one")).configs == ["one"]
+
+
+def test_halves_of_a_unit_are_rounded_up() -> None:
+    frame = small(passed=[True, True, True], cost_usd=[0.0025005, 5e-7, 4e-7])
+    assert tr.counts(frame).frame["cost_uusd_sum"].to_list() == [2502, 0]
+
+
+def test_counted_tables_of_any_library() -> None:
+    frame = pl.DataFrame({"case": ["x", "y"], "n": [3, 1], "c": [2, 0]})
+    for table in (frame.lazy(), frame.to_arrow(), frame.to_dict(as_series=False)):
+        assert tr.Counts(table).frame.equals(tr.Counts(frame).frame)  # type: ignore[arg-type]
+    with pytest.raises(tr.TrialframeError, match="cannot read a int"):
+        tr.Counts(3)  # type: ignore[arg-type]
+
+
+def test_the_null_part_of_a_composite_key_is_named() -> None:
+    frame = small(passed=[True] * 3, suite=["a", None, "a"])
+    with pytest.raises(TrialsError, match=r"case is null in 1 rows \(column 'suite'\)"):
+        tr.counts(frame, case=["case", "suite"])
 
 
 def test_ids_of_any_kind_and_length() -> None:

@@ -93,7 +93,7 @@ def test_units_are_converted_and_names_quoted() -> None:
     sql = tr.counts_sql(table="{{ ref('t') }}", case='we"ird', measures={"cost_uusd": "cost_usd"})
     assert "FROM {{ ref('t') }}" in sql
     assert '"we""ird"' in sql
-    assert 'ROUND(CAST("cost_usd" AS DOUBLE PRECISION) * 1000000)' in sql
+    assert 'FLOOR(CAST("cost_usd" AS DOUBLE PRECISION) * 1000000 + 0.5)' in sql
     assert "'system' AS \"config\"" in sql
 
 

@@ -32,10 +32,24 @@ def inputs(n: Column, c: Column, passed: Column | None) -> list[pl.Expr]:
         return [_column(n, "n"), _column(c, "c")]
     if not (isinstance(n, str) and isinstance(c, str) and (n, c) == ("n", "c")):
         raise ArgumentError("passed= counts n and c itself: give passed=, or n= and c=, not both.")
-    # `and` with true makes a column of nulls Boolean, and `when` takes nothing but Boolean.
-    verdict = _column(passed, "passed") & pl.lit(True)
+    verdict = pl.map_batches(
+        [_column(passed, "passed")], _verdicts, return_dtype=pl.Boolean, is_elementwise=True
+    )
     passes = pl.when(verdict).then(pl.lit(True)).count()
     return [verdict.count().cast(pl.Int64), passes.cast(pl.Int64)]
+
+
+def _verdicts(series: Sequence[pl.Series]) -> pl.Series:
+    """The column as truth values; 0 and 1 are taken, anything else is refused."""
+    verdict = series[0]
+    if verdict.dtype in (pl.Boolean, pl.Null):
+        return verdict.cast(pl.Boolean)
+    if verdict.dtype.is_numeric() and verdict.is_in([0, 1]).all():
+        return verdict == 1
+    raise ColumnError(
+        f"passed={verdict.name!r} is {verdict.dtype} and must be true, false or null. Compare "
+        f'it, for example passed=pl.col("{verdict.name}") == "pass".'
+    )
 
 
 def _column(value: Column, name: str) -> pl.Expr:

@@ -59,7 +59,7 @@ def rolled_up(
     return cases.drop(unwanted).with_columns(TEXTS), _outcomes(groups), kept
 
 
-def refuse_rows(source: Source, groups: pl.DataFrame, attempts: str) -> None:
+def refuse_rows(source: Source, groups: pl.DataFrame) -> None:
     """Raise on rows that break the contract, with the first of them."""
     if groups.is_empty():
         raise TrialsError("the table has no rows. Check the path, the filter or the query.")
@@ -67,7 +67,7 @@ def refuse_rows(source: Source, groups: pl.DataFrame, attempts: str) -> None:
         if f"bad__{i}" in groups.columns and (bad := int(groups[f"bad__{i}"].sum())):
             raise TrialsError(complaint(item, bad, _examples(source, item)))
     _refuse_null_keys(source, groups)
-    if attempts == "raise" and "retries" in groups.columns and (n := int(groups["retries"].sum())):
+    if "retries" in groups.columns and (n := int(groups["retries"].sum())):
         raise TrialsError(
             f"{n:,} rows are second or later attempts. Attempts that see the last failure are not "
             'independent trials: count first attempts with attempts="first", or see tr.seq_at_k.'
@@ -83,14 +83,13 @@ def _examples(source: Source, item: Field) -> str:
 
 def _refuse_null_keys(source: Source, groups: pl.DataFrame) -> None:
     for name in ("config", "case"):
-        parts = [c for c in groups.columns if c.startswith(f"{name}__")]
-        empty = groups.filter(pl.any_horizontal(pl.col(parts).is_null())) if parts else groups[:0]
-        if empty.height:
-            where = listed(sources(source.plan, name))
-            raise TrialsError(
-                f"{name} is null in {int(empty['rows'].sum()):,} rows (column {where}). "
-                f"Every row needs a {name}: fill or drop these rows first."
-            )
+        for i, part in enumerate(sources(source.plan, name)):
+            empty = groups.filter(pl.col(f"{name}__{i}").is_null())
+            if empty.height:
+                raise TrialsError(
+                    f"{name} is null in {int(empty['rows'].sum()):,} rows (column {part!r}). "
+                    "Every row needs one: fill or drop these rows first."
+                )
 
 
 def _refuse_duplicates(source: Source, cases: pl.DataFrame, keep: str, notes: list[str]) -> None:

@@ -15,8 +15,23 @@ import polars as pl
 from trialframe import _checks
 from trialframe._invariants import RESERVED, normalised
 from trialframe._rollup import refuse_rows, rolled_up
-from trialframe.engine import Source, deduplicated, grouped, source_of, sources
-from trialframe.errors import ArgumentError, UnknownConfigError, did_you_mean
+from trialframe.engine import (
+    Source,
+    deduplicated,
+    first_attempts,
+    grouped,
+    source_of,
+    sources,
+    unnumbered_attempts,
+)
+from trialframe.errors import (
+    ArgumentError,
+    CountsError,
+    TrialsError,
+    UnknownConfigError,
+    did_you_mean,
+)
+from trialframe.read._frames import to_lazy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +81,10 @@ class Counts:
 
     def __post_init__(self) -> None:
         """Normalise types and order, and check every invariant once."""
-        frame, by = normalised(self.frame, self.by)
+        table = to_lazy(self.frame)
+        if table is None:
+            raise CountsError("tr.Counts takes a table in memory; give lazy tables to tr.counts.")
+        frame, by = normalised(table.collect(), self.by)
         object.__setattr__(self, "frame", frame)
         object.__setattr__(self, "by", by)
 
@@ -162,8 +180,15 @@ def counts(
     if keep in {"first", "last"}:
         source, dropped = deduplicated(source, keep)
         notes.append(f"{dropped:,} rows with a repeated (config, case, trial) dropped, {keep} kept")
-    groups = grouped(source, by, attempts)
-    refuse_rows(source, groups, attempts)
+    if odd := unnumbered_attempts(source):
+        raise TrialsError(
+            f"the attempt is null or less than 1 in {odd:,} rows. Attempts count from 1: "
+            'number them first, for example attempt=pl.col("attempt") + 1.'
+        )
+    if attempts == "first":
+        source = first_attempts(source)
+    groups = grouped(source, by)
+    refuse_rows(source, groups)
     frame, outcomes, by = rolled_up(source, groups, by, policy, keep, notes)
     words = _policy_text(policy)
     return Counts(frame, outcomes, by, words, source.plan.frame(), tuple(notes))
@@ -174,8 +199,8 @@ def _kept(by: tuple[str, ...], source: Source) -> tuple[str, ...]:
     for name in by:
         if name in RESERVED and name not in sources(source.plan, name):
             raise ArgumentError(
-                f"by: {name!r} has a meaning of its own in counts, and {name!r} is not what serves "
-                f"as it here. Rename the column first."
+                f"by: counts have a column {name!r} of their own, and here it was left out or made "
+                "from another column. Rename yours to keep it."
             )
     return tuple(name for name in dict.fromkeys(by) if name not in RESERVED)
 

@@ -12,8 +12,9 @@ import narwhals.stable.v2 as nw
 import polars as pl
 from narwhals.exceptions import NarwhalsError
 
+from trialframe import _checks
 from trialframe.errors import ArgumentError, ColumnError, SourceError, did_you_mean, listed
-from trialframe.read._fields import Plan, broken, expression, kind_of, resolve
+from trialframe.read._fields import LARGEST, Plan, broken, expression, kind_of, resolve
 from trialframe.read._frames import to_lazy
 from trialframe.read._trials import planned
 from trialframe.schema import MEASURES
@@ -33,6 +34,8 @@ ROWS_AT_ONCE = 12_000_000
 COUNTED = ("n", "c", "unscored")
 REAL_SUMS = ("score_sum", "tests_share_sum")
 CHECKED = (
+    "config",
+    "case",
     "passed",
     "score",
     "secure",
@@ -58,6 +61,8 @@ class Source:
 
 def source_of(trials: Any, columns: Mapping[str, Any], threshold: float | None) -> Source:
     """Any table as a lazy frame of its own engine, with the plan of its columns."""
+    if threshold is not None:
+        threshold = _checks.between(threshold, "threshold", low=-LARGEST, high=LARGEST)
     lazy = to_lazy(trials)
     if lazy is not None:
         lazy, plan = planned(lazy, columns, threshold)
@@ -71,6 +76,26 @@ def source_of(trials: Any, columns: Mapping[str, Any], threshold: float | None) 
     frame = nw.from_native(trials).lazy()
     kinds = {name: kind_of(dtype) for name, dtype in frame.collect_schema().items()}
     return Source(frame=frame, plan=resolve(kinds, columns, threshold=threshold), polars=None)
+
+
+def first_attempts(source: Source) -> Source:
+    """Only the first attempt of every sequence; attempts must count from 1."""
+    attempt = source.plan.get("attempt")
+    if attempt is None:
+        return source
+    frame = source.frame.filter(expression(attempt, nw) == 1)
+    polars = None if source.polars is None else source.polars.filter(expression(attempt, pl) == 1)
+    return Source(frame=frame, plan=source.plan, polars=polars)
+
+
+def unnumbered_attempts(source: Source) -> int:
+    """Rows whose attempt is unknown or less than 1."""
+    attempt = source.plan.get("attempt")
+    if attempt is None:
+        return 0
+    number = expression(attempt, nw)
+    odd = source.frame.select(odd=(number.is_null() | (number < 1)).cast(nw.Int64))
+    return int(_native(odd.select(nw.col("odd").sum()).collect(backend="polars")).item() or 0)
 
 
 def deduplicated(
@@ -214,7 +239,7 @@ def _counted_sums(source: Source) -> _Sums:
     return sums
 
 
-def grouped(source: Source, by: tuple[str, ...], attempts: str) -> pl.DataFrame:
+def grouped(source: Source, by: tuple[str, ...]) -> pl.DataFrame:
     """Run the one group-by on the engine and bring its sums home as Int64 and Float64."""
     keys = _key_columns(source, by)
     counted = source.plan.shape == "counts"
@@ -222,11 +247,8 @@ def grouped(source: Source, by: tuple[str, ...], attempts: str) -> pl.DataFrame:
     for i, item in enumerate(source.plan.fields):
         if item.name in CHECKED and item.usable and (test := broken(item, nw)) is not None:
             sums.add(f"bad__{i}", test.cast(nw.Int64))
-    attempt = source.plan.get("attempt")
-    first = expression(attempt, nw) == 1 if attempts == "first" and attempt is not None else None
 
     def query(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-        frame = frame if first is None else frame.filter(first)
         projected = frame.select(**keys, **sums.columns)
         return projected.group_by(*keys).agg(nw.len().alias("rows"), *sums.expressions())
 

@@ -147,7 +147,7 @@ def _sums(name: str, source: str) -> dict[str, str]:
     if name in REAL:
         value, total = real, f"COALESCE(SUM({real}), 0)"
     else:
-        value = column if factor == 1.0 else f"CAST(ROUND({real} * {factor:.0f}) AS BIGINT)"
+        value = column if factor == 1.0 else f"CAST(FLOOR({real} * {factor:.0f} + 0.5) AS BIGINT)"
         total = f"CAST(COALESCE(SUM({value}), 0) AS BIGINT)"
     square = f"CAST({value} AS DOUBLE PRECISION) * CAST({value} AS DOUBLE PRECISION)"
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -117,6 +118,10 @@ def trials() -> pl.DataFrame:
     split = pl.when(pl.col("config") == "gamma").then(pl.lit("b")).otherwise(pl.lit("a"))
     per_case = pl.col("tests_total").first().over("case")
     frame = TRIALS.with_columns(split=split, tests_total=per_case)
+    # dollars and seconds as others write them, halves of a unit among them
+    halves = (pl.col("cost_uusd") / 1e6 + 5e-7).alias("cost_usd")
+    frame = frame.with_columns(halves, duration_s=pl.col("duration_ms") / 1e3 + 5e-4)
+    frame = frame.drop("cost_uusd", "duration_ms")
     frame = frame.with_columns(tests_passed=pl.min_horizontal("tests_passed", "tests_total"))
     return frame.sample(fraction=1.0, shuffle=True, seed=5)
 
@@ -148,7 +153,7 @@ def test_counts_match_a_count_by_hand(trials: pl.DataFrame) -> None:
     frame = tr.counts(trials).frame
     by_hand: dict[tuple[str, str], list[int]] = {}
     for config, case, passed, secure, cost in trials.select(
-        "config", "case", "passed", "secure", "cost_uusd"
+        "config", "case", "passed", "secure", "cost_usd"
     ).rows():
         n, c, unscored, safe, total = by_hand.setdefault((config, case), [0, 0, 0, 0, 0])
         by_hand[config, case] = [
@@ -156,7 +161,7 @@ def test_counts_match_a_count_by_hand(trials: pl.DataFrame) -> None:
             c + (passed is True),
             unscored + (passed is None),
             safe + (passed is True and secure is True),
-            total + (cost or 0),
+            total + (0 if cost is None else math.floor(cost * 1e6 + 0.5)),
         ]
     wanted = ["config", "case", "n", "c", "unscored", "c_secure", "cost_uusd_sum"]
     rows = [(*key, *values) for key, values in sorted(by_hand.items())]

@@ -364,6 +364,42 @@ def test_bad_arguments_are_refused(options: dict[str, Any], message: str) -> Non
         tr.summary(made([3, 3], [1, 2]), **options)
 
 
+def test_nothing_is_claimed_without_trials_or_with_one_unit() -> None:
+    nothing = row(made([0, 0], [0, 0]), "pass@1", estimand="suite", method="bayes")
+    assert [nothing[k] for k in ("value", "se", "low", "high")] == [None] * 4
+    one = made(3, [0, 1, 3], cluster=pl.lit("only"))
+    got = row(one, "pass@5", method="beta-binomial", resamples=100)
+    assert got["value"] is not None
+    assert [got[k] for k in ("se", "low", "high")] == [None] * 3
+
+
+def test_a_k_beyond_all_trials_says_so() -> None:
+    got = row(made([4, 3], [1, 1]), "pass@9")
+    assert got["warnings"] == "no case has 9 trials, the most is 4"
+
+
+def test_names_are_canonical_and_amounts_not_negative() -> None:
+    assert tr.summary(made([4, 3], [1, 1]), metrics="pass@01")["metric"].to_list() == ["pass@1"]
+    rows = {"case": ["x", "y"], "passed": [True, True], "cost_uusd": [1, 1000]}
+    got = row(tr.counts(rows), "cost_uusd")
+    assert (got["low"], got["value"] > 0) == (0.0, True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "bayes"},
+        {"method": "t", "estimand": "suite"},
+        {"metrics": []},
+        {"resamples": 10**12},
+        {"metrics": "pass@\u0663"},
+    ],
+)
+def test_what_is_not_defined_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError):
+        tr.summary(made([3, 3], [1, 2]), **options)
+
+
 def test_only_counts_are_summarised() -> None:
     with pytest.raises(ArgumentError, match=r"call tr.counts\(...\) first"):
         tr.summary(pl.DataFrame({"n": [1]}))  # type: ignore[arg-type]

@@ -30,7 +30,11 @@ def cautions(cases: Cases, request: Request, row: dict[str, Any]) -> Iterator[st
         row: The finished row of the summary.
     """
     if row["value"] is None:
-        yield "no case has a value" if row["cases"] == 0 else "undefined"
+        most = cases.n.max(initial=0)
+        if request.k is not None and request.k > most > 0:
+            yield f"no case has {request.k} trials, the most is {most}"
+        else:
+            yield "no case has a value" if row["cases"] == 0 else "undefined"
     elif request.shape != "fact":
         yield from _of_sample(row)
         if cases.cluster is not None and row["estimand"] == "cases":

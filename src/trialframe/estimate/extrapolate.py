@@ -119,6 +119,9 @@ def extrapolated(
         hat = extrapolation.suite_pass_hat(fit, cells, ks)
         return out | {"value": np.where(hats, hat, at)}
     value = _population(fit.a, fit.b, fit.mean, ks, hats)
+    seen = cases.n > 0
+    if (seen.sum() if cases.cluster is None else len(np.unique(cases.cluster[seen]))) <= 1:
+        return out | {"value": value}
     weights = _weights(cases, cells, resamples, np.random.default_rng(seed))
     refit = betabinomial.beta_binomial_refit(cells, weights, fit)
     draws = _population(refit.a[:, None], refit.b[:, None], refit.mean[:, None], ks, hats)

@@ -152,7 +152,7 @@ def _estimate(
     level: float,
 ) -> dict[str, Any]:
     fit = clustered_mean(values[:, None], weight, cluster, stratum)
-    bounds = None if request.shape == "real" else (0.0, 1.0)
+    bounds = {"real": None, "amount": (0.0, np.inf)}.get(request.shape, (0.0, 1.0))
     interval = t_interval(fit.mean, fit.se, fit.df, level, bounds=bounds)
     numbers = {
         "value": fit.mean,

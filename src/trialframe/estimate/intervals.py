@@ -84,6 +84,7 @@ def estimates(
     variant = "cr1" if method == "cr1" else "cr2"
     fit = clustered_mean(values, cases.weight, cases.cluster, variant=variant)
     bounds = np.array([request.shape in BOUNDED for request in asked])
+    amounts = np.array([request.shape == "amount" for request in asked])
     made = _from_means(cases, asked, values, fit, level, variant, method)
     if method == "beta-binomial":
         suite = estimand == "suite"
@@ -99,8 +100,10 @@ def estimates(
             _bootstrap(made, j, cases, values[:, j], method, level, resamples, seed)
         elif method == "bayes":
             _bayes(made, j, cases, level)
-    made.low = np.where(bounds, np.clip(made.low, 0.0, 1.0), made.low)
-    made.high = np.where(bounds, np.clip(made.high, 0.0, 1.0), made.high)
+    least = np.where(bounds | amounts, 0.0, -np.inf)
+    # adding 0 turns the -0.0 that clipping may leave into 0.0
+    made.low = np.clip(made.low, least, np.where(bounds, 1.0, np.inf)) + 0.0
+    made.high = np.clip(made.high, least, np.where(bounds, 1.0, np.inf)) + 0.0
     return made
 
 
@@ -200,7 +203,9 @@ def _bootstrap(
 def _bayes(made: _Estimates, j: int, cases: Cases, level: float) -> None:
     """Bayes@N with fail = 0 and pass = 1, weighted like every other mean."""
     got = bayes_at_n(np.column_stack([cases.n - cases.c, cases.c]), (0.0, 1.0))
-    known = ~np.isnan(got.case_mean)
+    known = ~np.isnan(got.case_mean) & (cases.weight > 0)
+    if not known.any():
+        return
     weight = cases.weight[known] / cases.weight[known].sum()
     made.value[j] = weight @ got.case_mean[known]
     made.se[j] = np.sqrt(weight**2 @ got.case_var[known])

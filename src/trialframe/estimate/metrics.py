@@ -72,8 +72,8 @@ class Metric:
         variance: (cases, request) -> unbiased variance of the value over repetitions of the
             case's own trials, NaN where unknown; None when there is no such estimate.
         shape: "drawn" (a rate for k = 1, else bounded), "share" (of cases: score interval),
-            "bounded" (t interval inside [0, 1]), "real" (t interval), "pooled", "fact" (no
-            interval).
+            "bounded" (t interval inside [0, 1]), "amount" (not below 0), "real", "pooled",
+            "fact" (no interval).
         bracketed: Whether the value rises with passes, so that scoring every unscored trial
             as a failure or a pass bounds it.
     """
@@ -162,7 +162,7 @@ def _measure(name: str) -> Metric:
         unit="share" if name == "tests_share" else units[name],
         values=lambda cases, _request, _short: measured(cases, name),
         variance=lambda cases, _request: _measured_variance(cases, name),
-        shape="bounded" if name == "tests_share" else "real",
+        shape={"tests_share": "bounded", "score": "real"}.get(name, "amount"),
     )
 
 
@@ -216,7 +216,7 @@ def _per_pass(name: str) -> Metric:
         meaning=f"mean {name} of a trial over the pass rate: the price of one solved case",
         unit=column(TRIALS, name).unit,
         values=values,
-        shape="real",
+        shape="amount",
     )
 
 
@@ -299,7 +299,7 @@ _TABLE: tuple[Metric, ...] = (
     *(_per_pass(name) for name in PRICED),
 )
 METRICS: Mapping[str, Metric] = {metric.name: metric for metric in _TABLE}
-_NUMBERED = re.compile(r"(?P<stem>.+[@^])(?P<k>\d+)(_(?P<tau>0?\.\d+|1(\.0+)?))?")
+_NUMBERED = re.compile(r"(?P<stem>.+[@^])(?P<k>[0-9]+)(_(?P<tau>0?\.[0-9]+|1(\.0+)?))?")
 
 
 def parsed(name: object, ks: tuple[int, ...]) -> list[Request]:
@@ -316,7 +316,8 @@ def parsed(name: object, ks: tuple[int, ...]) -> list[Request]:
         known = [*METRICS, "pass@1", "pass^5", "g_pass@5_0.5"]
         raise ArgumentError(f"no metric {short(name)}. {did_you_mean(name, known)}")
     k = _checks.integer(int(match["k"]), f"k of {name!r}", low=1)
-    return [Request(name=name, metric=METRICS[stem], k=k, tau=match["tau"])]
+    plain = f"{match['stem']}{k}" + (f"_{match['tau']}" if match["tau"] else "")
+    return [Request(name=plain, metric=METRICS[stem], k=k, tau=match["tau"])]
 
 
 def cases_of(frame: pl.DataFrame, *, clusters: bool) -> Cases:

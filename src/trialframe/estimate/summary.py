@@ -78,7 +78,7 @@ def summary(
         short: What a case with fewer than k trials does: "null" (dropped and reported),
             "clamp" (k = n), "min" (one smaller k for all), "rate" (c / n), "raise".
         units: "clusters" when the counts have them, or "cases".
-        resamples: Bootstrap resamples, >= 100.
+        resamples: Bootstrap resamples, 100 to 1,000,000.
         seed: Seed of the bootstrap; row order and engine never change a result.
 
     Returns:
@@ -115,7 +115,7 @@ def summary(
         level=_checks.between(level, "level", inclusive=False),
         short=_checks.one_of(short, "short", SHORT),
         clusters=_checks.one_of(units, "units", ("clusters", "cases")) == "clusters",
-        resamples=_checks.integer(resamples, "resamples", low=100),
+        resamples=_checks.integer(resamples, "resamples", low=100, high=1_000_000),
         seed=_checks.integer(seed, "seed", low=0),
     )
     if not isinstance(counts, Counts):
@@ -125,6 +125,8 @@ def summary(
     if counts.frame.is_empty():
         raise TrialsError("these counts have no rows, so there is nothing to estimate.")
     names = _checks.names(metrics, "metrics")
+    if metrics is not None and not names:
+        raise ArgumentError("metrics == [], must name at least one metric; None stands for all.")
     ks = _grid(k)
     groups = _checks.names(by, "by")
     for name in groups:
@@ -169,7 +171,7 @@ def _requests(
     wanted = [name for name in names if name != "outcomes"] if names else _default(cases)
     asked = [request for name in wanted for request in parsed(name, grid)]
     able = [r for r in asked if intervals.defined(settings.method, settings.estimand, r)]
-    if names and len(able) < len(asked):
+    if (names and len(able) < len(asked)) or (asked and not able):
         lost = [r.name for r in asked if r not in able]
         raise ArgumentError(
             f"method={settings.method!r} with estimand={settings.estimand!r} is not defined for "
