@@ -21,6 +21,9 @@ MOST_ROWS = 4096
 
 TEXTS = cs.enum().cast(pl.String)
 
+LABEL_ROWS = 10
+"""Rows per value from which a text column is taken for a label."""
+
 KEY_PARTS = ("config__", "case__", "by__", "outcome")
 
 ONE_CONFIG = "system"
@@ -214,7 +217,10 @@ def _duplicates_message(source: Source) -> str:
     plan = source.plan
     names = trial_key(plan)
     message = f"rows share a (config, case, trial) (columns {listed(names)})."
-    todo = 'Choose keep="first", "last" or "all" (as trials of their own), or make the key finer'
+    todo = (
+        'Choose keep="first", keep="last" or keep="all" (trials of their own), '
+        "or make the key finer"
+    )
     if source.polars is None:
         return f"{message} {todo}."
     frame, key = source.polars, pl.struct(names)
@@ -226,10 +232,17 @@ def _duplicates_message(source: Source) -> str:
         name
         for name in texts[:12]
         if frame.select(pl.struct(*names, name).n_unique()).collect().item() == rows
-        and frame.select(pl.col(name).n_unique()).collect().item() <= rows / 10
+        and _is_label(frame, name, rows)
     ]
     hint = ""
     if tellers:
         config = [*(sources(plan, "config")), tellers[0]]
         hint = f": with {tellers[0]!r} every row is unique, for example config={config!r}"
     return f"{rows - distinct:,} {message} First: {short(first, 200)}. {todo}{hint}."
+
+
+def _is_label(frame: pl.LazyFrame, name: str, rows: int) -> bool:
+    """Whether a column sorts rows into a few named groups, as a snapshot or a suite does."""
+    facts = frame.select(pl.col(name).n_unique().alias("n"), pl.col(name).null_count().alias("no"))
+    distinct, unknown = facts.collect().row(0)
+    return unknown == 0 and distinct <= rows / LABEL_ROWS

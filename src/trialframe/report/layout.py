@@ -249,7 +249,7 @@ def _names(order: list[Key], keys: tuple[str, ...], budget: float) -> tuple[Colu
     texts = [
         [MISSING if key[i] is None else str(key[i]) for key in order] for i in range(len(keys))
     ]
-    needs = [min(max(map(wide, column)), budget / len(keys)) for column in texts]
+    needs = [min(max(map(wide, column), default=0), budget / len(keys)) for column in texts]
     made = []
     for i, (title, whole) in enumerate(zip(keys, texts, strict=True)):
         room = max(SHORTEST_NAME, budget - sum(needs) + needs[i])
