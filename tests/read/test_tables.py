@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from trialframe.errors import ArgumentError, ColumnError, SourceError, TrialsError
-from trialframe.read import _scan, mapping, read
+from trialframe.read import _csv, mapping, read
 from trialframe.read import tables as tables_module
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         "nowhere/*.csv": "does not exist either",
         "zero.csv": r"zero\.csv' is empty \(0 bytes\)",
         "data.xlsx": r"cannot tell the format of .*Known endings: \.parquet",
-        "ragged.csv": r"cannot read .*ragged\.csv' as CSV: found more fields",
+        "ragged.csv": r"cannot read .*ragged\.csv' as CSV: line 2 has 3 fields, the header has 2",
         "latin.csv": "Save it as UTF-8",
         "lines.jsonl": "line 2 is not JSON",
         "object.json": "holds no table.*Its list 'results'",
@@ -315,7 +315,7 @@ def test_csv_ids_keep_their_zeros_and_blank_lines_are_no_rows(tmp_path: Path) ->
 def test_csv_types_come_from_the_whole_file_when_its_start_misleads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_scan, "INFER_BYTES", 0)
+    monkeypatch.setattr(_csv, "INFER_BYTES", 0)
     path = tmp_path / "a.csv"
     path.write_text("case,passed\n" + "1,True\n" * 10_001 + "x-1,False\n")
     result = read(path).collect()

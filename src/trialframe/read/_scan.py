@@ -5,31 +5,38 @@ from __future__ import annotations
 import glob
 import json
 import math
-from pathlib import Path
+import warnings
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
-import polars.selectors as cs
 
 from trialframe.errors import SourceError, short
+from trialframe.read._csv import Csv, opened
 from trialframe.read._frames import reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from trialframe.read._paths import DataFile
-
-INFER_BYTES = 256 * 2**20
-"""CSV files up to this size have their types inferred from every row."""
-
-INFER_ROWS = 10_000
-
-_FULL = "\0every row has a value"
 
 FAILURES = (pl.exceptions.PolarsError, OSError, ValueError, OverflowError, RecursionError)
 
 
-def scan(file: DataFile) -> pl.LazyFrame:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan:
+    """One open file.
+
+    Attributes:
+        frame: Its rows.
+        csv: What is known of a CSV file, else None.
+    """
+
+    frame: pl.LazyFrame
+    csv: Csv | None = None
+
+
+def scan(file: DataFile) -> Scan:
     """Open a file lazily; its schema is known and, for text, its values have been parsed.
 
     Raises:
@@ -37,20 +44,24 @@ def scan(file: DataFile) -> pl.LazyFrame:
     """
     readers = {
         "Parquet": _parquet,
-        "CSV": _csv,
-        "TSV": _csv,
         "JSON lines": _json_lines,
         "JSON": _json,
         "Arrow IPC": _ipc,
     }
     try:
-        frame = readers[file.format](file)
-        frame.collect_schema()
+        with warnings.catch_warnings():
+            # Polars looks the region of a bucket up itself; when that fails the error says so.
+            warnings.filterwarnings("ignore", message=r".*region.* not set", category=UserWarning)
+            if file.format in {"CSV", "TSV"}:
+                csv = opened(file.path, file.format, remote=file.remote)
+                return Scan(frame=csv.frame(), csv=csv)
+            frame = readers[file.format](file)
+            frame.collect_schema()
     except SourceError:
         raise
     except FAILURES as error:
         raise unreadable(file.path, file.format, error) from error
-    return frame
+    return Scan(frame=frame)
 
 
 def unreadable(path: str, kind: str, error: BaseException) -> SourceError:
@@ -68,7 +79,7 @@ def _parquet(file: DataFile) -> pl.LazyFrame:
     return scan_parquet([file])
 
 
-def scan_parquet(files: list[DataFile]) -> pl.LazyFrame:
+def scan_parquet(files: Sequence[DataFile]) -> pl.LazyFrame:
     """Parquet files of one schema as one scan."""
     hive = True if files[0].hive else None
     paths = [file.path for file in files]
@@ -85,53 +96,6 @@ def _ipc(file: DataFile) -> pl.LazyFrame:
     except pl.exceptions.PolarsError:  # the streaming variant has no footer to scan by
         return pl.read_ipc_stream(file.path).lazy()
     return frame
-
-
-def _csv(file: DataFile) -> pl.LazyFrame:
-    """Types come from every row of a file of ordinary size, else from 10,000 rows."""
-    separator = "\t" if file.format == "TSV" else ","
-    if file.remote:
-        return pl.scan_csv(file.path, separator=separator, infer_schema_length=INFER_ROWS)
-    rows = None if Path(file.path).stat().st_size <= INFER_BYTES else INFER_ROWS
-    try:
-        return _typed_csv(file.path, separator, rows)
-    except pl.exceptions.ComputeError:
-        if rows is None:
-            raise
-    return _typed_csv(file.path, separator, None)
-
-
-def _typed_csv(path: str, separator: str, rows: int | None) -> pl.LazyFrame:
-    """Parse once, so that failures show here, and mend what type inference gets wrong.
-
-    Numbers with leading zeros stay text, for they are ids; NaN and columns without any value
-    become null; blank lines are no rows.
-    """
-    types = _inferred(path, separator, rows)
-    if len(types) == 1 and (
-        other := next((sign for sign in ";\t" if sign in next(iter(types))), "")
-    ):
-        separator = other
-        types = _inferred(path, separator, rows)
-    whole = [name for name, dtype in types.items() if dtype.is_integer()]
-    if whole:
-        padded = pl.col(whole).str.contains(r"^-?0\d").any()
-        text = pl.scan_csv(path, separator=separator, infer_schema=False, glob=False).select(padded)
-        found = text.collect(engine="streaming").row(0, named=True)
-        types |= {name: pl.String() for name, yes in found.items() if yes}
-    frame = pl.scan_csv(path, separator=separator, schema=types, glob=False)
-    filled = pl.all().is_not_null()
-    facts = frame.select(filled.any(), pl.any_horizontal(filled).all().alias(_FULL))
-    seen = facts.collect(engine="streaming").row(0, named=True)
-    if not seen.pop(_FULL):
-        frame = frame.filter(pl.any_horizontal(filled))
-    bare = [pl.lit(None).alias(name) for name, any_value in seen.items() if not any_value]
-    return frame.with_columns(cs.float().fill_nan(None), *bare)
-
-
-def _inferred(path: str, separator: str, rows: int | None) -> dict[str, pl.DataType]:
-    frame = pl.scan_csv(path, separator=separator, infer_schema_length=rows, glob=False)
-    return dict(frame.collect_schema())
 
 
 def _json_lines(file: DataFile) -> pl.LazyFrame:

@@ -5,28 +5,32 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from trialframe import _checks
-from trialframe.errors import ColumnError, SourceError, listed, short
+from trialframe.errors import ColumnError, SourceError, TrialframeError, listed, short
 from trialframe.read._fields import STRICT, Columns, Plan, kind_of
 from trialframe.read._frames import reason, to_lazy
 from trialframe.read._paths import DataFile, files_of
-from trialframe.read._scan import FAILURES, scan, scan_parquet
+from trialframe.read._scan import FAILURES, Scan, scan, scan_parquet
 from trialframe.read._trials import canonical, planned, refuse_broken
-from trialframe.schema import TRIALS
+from trialframe.schema import MEASURES, TRIALS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
     from typing import Unpack
 
 log = logging.getLogger("trialframe")
 
 SPENT = ("tokens_in", "tokens_out", "cost_uusd", "duration_ms")
 """Measures of effort: in these a 0 often stands for unknown."""
+
+TEXTS = frozenset(item.name for item in TRIALS if item.dtype == pl.String)
+"""Canonical columns that hold text, whatever it is made of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +41,31 @@ class Raw:
         frame: All rows, in the order of the files.
         conflicts: Columns whose type differs between files, with what to say about it.
         missing: Columns that some files lack, with what to say about it.
+        files: The files, if there are any, and
+        scans: what is known of each.
     """
 
     frame: pl.LazyFrame
     conflicts: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[DataFile, ...] = ()
+    scans: tuple[Scan, ...] = ()
+
+    def respelled(self) -> frozenset[str]:
+        """Columns of CSV files that would not read as written if they were taken for numbers."""
+        parsed = [item.csv for item in self.scans if item.csv is not None]
+        names = frozenset[str]().union(*(item.respelled for item in parsed))
+        types: dict[str, set[pl.DataType]] = {}
+        for item in parsed:
+            for name, dtype in item.types.items():
+                if name not in item.bare:
+                    types.setdefault(name, set()).add(dtype)
+        return names | {name for name, several in types.items() if len(several) > 1}
+
+    def written(self, texts: frozenset[str]) -> Raw:
+        """The same table with columns of CSV files as they are written."""
+        frames = [item.frame if item.csv is None else item.csv.frame(texts) for item in self.scans]
+        return _table(self.files, self.scans, frames)
 
 
 def read(
@@ -80,7 +104,9 @@ def read(
     Notes:
         A column that some files lack is null there. NaN in CSV and JSON is taken as null,
         since these formats have no other way to write a missing number; in Parquet, Arrow
-        and Polars it is refused. What was taken for what is logged (logger "trialframe", INFO).
+        and Polars it is refused. A CSV column that serves as no number or truth value stays
+        text where numbers would read otherwise than written: 1.10, 007, 1e3, True. What was
+        taken for what is logged (logger "trialframe", INFO).
 
     Examples:
         >>> import polars as pl, trialframe as tr
@@ -95,7 +121,7 @@ def read(
     try:
         refuse_broken(raw.frame, tuple(item for item in plan.fields if item.usable))
     except pl.exceptions.PolarsError as error:
-        raise failed(error) from error
+        raise failed(error, raw.files) from error
     absent = [name for name in zeros if plan.get(name) is None]
     if absent:
         found = [name for name in SPENT if plan.get(name) is not None]
@@ -146,15 +172,8 @@ def resolved(
     """The source as one table (with columns made by expressions added) and its plan."""
     if threshold is not None:
         _checks.between(threshold, "threshold", low=-1e300, high=1e300)
-    raw = load(source)
-    try:
-        frame, plan = planned(raw.frame, columns, threshold)
-    except ColumnError as error:
-        if raw.conflicts:
-            raise SourceError(" ".join([*raw.conflicts.values(), str(error)])) from error
-        raise
-    text = {column.name for column in TRIALS if column.dtype == pl.String}
-    used = {s for f in plan.fields if f.usable and f.name not in text for s in f.sources}
+    raw, frame, plan = _as_written(load(source), columns, threshold)
+    used = {s for f in plan.fields if f.usable and f.name not in TEXTS for s in f.sources}
     used |= {s for v in columns.values() if isinstance(v, pl.Expr) for s in v.meta.root_names()}
     for name, message in raw.conflicts.items():
         if name in used:
@@ -163,7 +182,64 @@ def resolved(
     strict = {s for f in plan.fields if f.name in STRICT for s in f.sources}
     for name, message in raw.missing.items():
         log.log(logging.WARNING if name in strict else logging.INFO, message)
-    return Raw(frame=frame, conflicts=raw.conflicts, missing=raw.missing), plan
+    return replace(raw, frame=frame), plan
+
+
+def _as_written(
+    raw: Raw,
+    columns: Mapping[str, Any],
+    threshold: float | None,
+) -> tuple[Raw, pl.LazyFrame, Plan]:
+    """The table and its plan, with ids of CSV files as they are written: 1.10 is not 1.1."""
+    respelled = raw.respelled()
+    texts = respelled & _roots(columns, TEXTS)
+    if texts:
+        try:
+            _planned(raw.written(texts), columns, threshold)
+        except (TrialframeError, pl.exceptions.PolarsError):  # the expression wants numbers
+            respelled, texts = respelled - texts, frozenset()
+    typed = raw.written(texts) if texts else raw
+    frame, plan = _planned(typed, columns, threshold)
+    more = respelled - _numbers(plan) - _roots(columns, set(columns) - TEXTS) - texts
+    if more:
+        typed = raw.written(texts | more)
+        frame, plan = _planned(typed, columns, threshold)
+    for name in sorted(texts | more):
+        log.info("column %s is kept as text: its values are not written as numbers are", name)
+    return typed, frame, plan
+
+
+def _planned(
+    raw: Raw,
+    columns: Mapping[str, Any],
+    threshold: float | None,
+) -> tuple[pl.LazyFrame, Plan]:
+    try:
+        return planned(raw.frame, columns, threshold)
+    except ColumnError as error:
+        if raw.conflicts:
+            raise SourceError(" ".join([*raw.conflicts.values(), str(error)])) from error
+        raise
+
+
+def _roots(columns: Mapping[str, Any], names: AbstractSet[str]) -> frozenset[str]:
+    """Columns in the expressions that make the canonical columns `names`."""
+    made = [v for k, v in columns.items() if k in names and isinstance(v, pl.Expr)]
+    return frozenset(root for value in made for root in value.meta.root_names())
+
+
+def _numbers(plan: Plan) -> frozenset[str]:
+    """Source columns that serve as numbers or truth values, by mapping or by name."""
+    used = {
+        source
+        for item in plan.fields
+        if item.usable and item.name not in {*TEXTS, "trial"}
+        for source in item.sources
+    }
+    if plan.shape == "counts":
+        used |= {f"{m}_{part}" for m in MEASURES for part in ("n", "sum", "sumsq")}
+        used |= {"unscored_failed", "c_secure"}
+    return frozenset(used)
 
 
 def load(source: Any) -> Raw:
@@ -182,15 +258,24 @@ def load(source: Any) -> Raw:
         return Raw(frame=lazy)
     files = files_of(source)
     log.info("data files: %d, the first is %s", len(files), short(files[0].path))
-    frames = [scan(file) for file in files]
-    return Raw(frame=frames[0]) if len(frames) == 1 else _combined(files, frames)
+    scans = [scan(file) for file in files]
+    return _table(files, scans, [item.frame for item in scans])
 
 
-def failed(error: Exception) -> SourceError:
-    """The error for a table that opens but cannot be read to its end."""
+def failed(error: Exception, files: Sequence[DataFile] = ()) -> SourceError:
+    """The error for a table that opens but cannot be read to its end, with the file if found."""
+    for file in files if isinstance(error, pl.exceptions.PolarsError) else ():
+        try:
+            scan(file).frame.select(pl.all().count()).collect(engine="streaming")
+        except FAILURES as cause:
+            return SourceError(
+                f"reading the rows of {short(file.path)} failed: {reason(cause)}. The file is "
+                "corrupt: write it again, or leave it out of the source."
+            )
+    where = f" Files: {listed((file.path for file in files), 3)}." if files else ""
     return SourceError(
         f"reading the rows failed: {reason(error)}. A file is corrupt, or an expression does "
-        "not fit its column."
+        f"not fit its column.{where}"
     )
 
 
@@ -209,7 +294,12 @@ def _zero_columns(value: str | Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def _combined(files: list[DataFile], frames: list[pl.LazyFrame]) -> Raw:
+def _table(files: Sequence[DataFile], scans: Sequence[Scan], frames: list[pl.LazyFrame]) -> Raw:
+    raw = Raw(frame=frames[0]) if len(frames) == 1 else _combined(files, frames)
+    return replace(raw, files=tuple(files), scans=tuple(scans))
+
+
+def _combined(files: Sequence[DataFile], frames: list[pl.LazyFrame]) -> Raw:
     """Files one below the other; a column that a file lacks is null there."""
     schemas = [frame.collect_schema() for frame in frames]
     conflicts, missing = _compared(files, schemas)
@@ -231,9 +321,9 @@ def _combined(files: list[DataFile], frames: list[pl.LazyFrame]) -> Raw:
 
 
 def _runs(
-    files: list[DataFile],
+    files: Sequence[DataFile],
     schemas: list[pl.Schema],
-) -> Iterable[tuple[int, list[DataFile]]]:
+) -> Iterable[tuple[int, Sequence[DataFile]]]:
     """Neighbouring Parquet files of one schema as one scan, every other file alone."""
     start = 0
     for stop in range(1, len(files) + 1):
@@ -249,7 +339,7 @@ def _runs(
 
 
 def _compared(
-    files: list[DataFile],
+    files: Sequence[DataFile],
     schemas: list[pl.Schema],
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Columns of different type families and columns that some files lack, each explained.
