@@ -197,10 +197,14 @@ def _drawn_flips(
     total: Sum, size: float, *, slack: float, rng: np.random.Generator, draws: int
 ) -> tuple[int, int, int]:
     """Draws with |T| >= size, T >= size and T <= size."""
-    steps, span = total.step.astype(np.float64), float(total.span)
+    span, changed = float(total.span), int(total.times.sum())
+    alike = changed > 20 * len(total.step)  # a binomial number costs about as much as 20 coins
+    steps = total.step.astype(np.float64)
+    steps = steps if alike else np.repeat(steps, total.times)
     extreme = toward = away = 0
     for batch in batches(draws, len(steps)):
-        heads = rng.binomial(total.times, 0.5, size=(batch, len(steps)))
+        shape = (batch, len(steps))
+        heads = rng.binomial(total.times, 0.5, size=shape) if alike else rng.random(shape) < 0.5
         drawn = 2.0 * (heads @ steps) - span
         extreme += int(np.sum(np.abs(drawn) >= size - slack))
         toward += int(np.sum(drawn >= size - slack))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 TINY = float(np.finfo(np.float64).tiny)  # no p-value is 0
 SPAN = 2**24  # sums up to here are always treated exactly
 _SUMS = 2**20  # distinct partial sums held at a time
+_FEW = 40  # numbers whose halves have no more sums than that
 _WORK = 2**31  # nanoseconds, about: what an exact answer may cost beyond SPAN
 _BLOCK = 2**15  # frequencies treated at a time
 _FAINT = 1e-20  # a characteristic function below it adds nothing
@@ -140,9 +141,12 @@ def _half(total: Sum, groups: list[int], most: float) -> tuple[NDArray[Any], Flo
     """Distinct sums of some groups up to `most`, ascending, and their probabilities."""
     sums: NDArray[Any] = np.zeros(1, dtype=total.step.dtype)
     chance: Floats = np.ones(1)
+    # Python integers are slow: they get the full number only where that always suffices
+    slow = total.step.dtype == object and total.times.sum() > _FEW
+    limit = _SUMS // 16 if slow else _SUMS
     for group in groups:
-        probs = _repeated(total.probs[group], int(total.times[group]), _SUMS)
-        if probs is None or len(sums) * len(probs) > 4 * _SUMS:
+        probs = _repeated(total.probs[group], int(total.times[group]), limit)
+        if probs is None or len(sums) * len(probs) > 4 * limit:
             return None
         used = np.flatnonzero(probs)
         grid = sums[:, None] + used.astype(total.step.dtype) * total.step[group]
@@ -152,7 +156,7 @@ def _half(total: Sum, groups: list[int], most: float) -> tuple[NDArray[Any], Flo
         sums = np.asarray(found)
         weight = weight[keep]
         chance = np.asarray(np.bincount(inverse, weights=weight), dtype=np.float64)
-        if len(sums) > _SUMS:
+        if len(sums) > limit:
             return None
     return sums, chance
 
@@ -232,7 +236,7 @@ def _fourier(total: Sum, most: int) -> Tail:
     points = _window(total)
     low = max(0, min(int(mean) - points // 2, int(total.span) + 1 - points))
     tilted = _tilted(total, theta)
-    order = np.argsort(-tilted.times, kind="stable")
+    order = np.argsort(-tilted.times * _variance(tilted.probs), kind="stable")
     size, mass = min(most - low, points - 1), np.zeros(2)
     for start in range(0, points // 2 + 1, _BLOCK):
         index = np.arange(start, min(start + _BLOCK, points // 2 + 1))
@@ -245,6 +249,12 @@ def _fourier(total: Sum, most: int) -> Tail:
     with np.errstate(divide="ignore"):
         tails = np.exp(log_mass - theta * most + np.log(np.maximum(mass, 0.0)))
     return Tail(at_most=float(tails[0]), below=float(tails[1]), method="fourier")
+
+
+def _variance(probs: Floats) -> Floats:
+    """Variance of a group's numbers: groups of many spread ones make most frequencies faint."""
+    level = np.arange(probs.shape[1])
+    return np.asarray(probs @ level**2 - (probs @ level) ** 2, dtype=np.float64)
 
 
 def _characteristic(
