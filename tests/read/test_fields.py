@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import polars as pl
@@ -70,7 +71,17 @@ BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ),
     ({"case": [1], "ok": [1]}, {"passed": pl.col("ok").str.len_chars() == 1}, "does not fit"),
     ({"case": [1], "passed": [[1]]}, {}, "cannot serve as passed: true or false"),
-    ({"case": [[1]], "passed": [1]}, {}, "cannot serve as case"),
+    ({"case": [[1]], "passed": [1]}, {}, r"cannot serve as case.*\.list\.join"),
+    ({"case": [b"x"], "passed": [1]}, {}, r"cannot serve as case.*\.bin\.encode"),
+    ({"id": [{"a": 1}], "passed": [1]}, {"case": "id"}, r'case=pl\.col\("id"\)\.struct'),
+    (
+        {"d": [date(2024, 1, 1)], "passed": [1]},
+        {"case": "d"},
+        r'case=pl\.col\("d"\)\.cast\(pl\.String\)',
+    ),
+    ({}, {}, "The table has no columns at all"),
+    ({"case": [1], "passed": [1]}, {"passed": pl.col("case").str.len_chars()}, "does not fit"),
+    ({"case": ["1"], "passed": [1]}, {"config": pl.col("case") > 1}, "does not fit"),
     ({"case": [1], "passed": [1], "score": ["A"]}, {}, "cannot serve as score: numbers"),
     ({"case": [1], "n": [1.5], "c": [1]}, {}, "cannot serve as n: counts are whole"),
     ({"case": [1], LONG: [1], "ok": [1]}, {"passed": "okk"}, "no column 'okk'"),
@@ -131,6 +142,19 @@ def test_numbers_that_are_none_are_refused(value: float, name: str) -> None:
     table = pl.DataFrame({"case": [1, 2], "passed": [1, 0], name: [1.0, value]})
     with pytest.raises(TrialsError, match=f"'{name}' holds NaN, infinity.*row 1"):
         read(table)
+
+
+@pytest.mark.parametrize("name", ["config", "case", "cluster"])
+def test_nan_names_nothing(name: str) -> None:
+    table = {"task": ["x", "y"], "id": [1.0, float("nan")], "passed": [1, 0]}
+    columns: Any = {"case": "task", name: "id"}
+    with pytest.raises(TrialsError, match=f"'id' is NaN in 1 rows, and NaN names no {name}.*row 1"):
+        read(table, **columns)
+    assert read({**table, "id": [1.0, None]}, **columns).collect()[name].to_list() == ["1.0", None]
+    if name != "cluster":
+        columns = {"case": "task"} | {name: ["task", "id"]}
+        with pytest.raises(TrialsError, match=f"'id' is NaN.*names no {name}"):
+            read(table, **columns)
 
 
 def test_messages_stay_short_when_values_are_long() -> None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import logging
+import os
+import warnings
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -14,8 +18,9 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from trialframe.errors import ArgumentError, ColumnError, SourceError, TrialsError
-from trialframe.read import _csv, mapping, read
+from trialframe.read import _csv, _scan, mapping, read
 from trialframe.read import tables as tables_module
+from trialframe.read._frames import to_lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -247,6 +252,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "object.json").write_text('{"results": [{"case": 1}], "version": 2}')
     (tmp_path / "numbers.json").write_text("[1, 2]")
     (tmp_path / "broken.json").write_text("[{")
+    os.mkfifo(tmp_path / "pipe.parquet")
     cut = tmp_path / "cut.csv.gz"
     cut.write_bytes(gzip.compress(b"case,passed\n" + b"1,true\n" * 5000)[:60])
     bad_parquet(tmp_path / "bad.parquet")
@@ -257,6 +263,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         "notes": r"no data file in folder .*It holds '\.md'",
         "*.xyz": "no data file matches",
         "*.xlsx": "cannot tell the format",
+        "pipe.parquet": "is not a regular file",
         "nowhere/*.csv": "does not exist either",
         "zero.csv": r"zero\.csv' is empty \(0 bytes\)",
         "data.xlsx": r"cannot tell the format of .*Known endings: \.parquet",
@@ -274,6 +281,109 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         with pytest.raises(SourceError, match=message) as caught:
             read(f"{tmp_path}/{name}")
         assert len(str(caught.value)) < 900
+
+
+@pytest.mark.parametrize("source", ["", " ", ["a.csv", ""]])
+def test_an_empty_path_is_not_the_folder_one_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(ROWS, tmp_path / "a.csv")
+    with pytest.raises(SourceError, match=r"is empty\. Name a file"):
+        read(source)
+    assert read(".").collect().height == ROWS.height
+
+
+@pytest.mark.parametrize("source", ["/", "/.", "//"])
+def test_the_root_of_the_file_system_is_not_searched(source: str) -> None:
+    with pytest.raises(SourceError, match="is the root of the file system"):
+        read(source)
+
+
+def test_a_folder_that_cannot_be_looked_into_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(ROWS, tmp_path / "a.csv")
+    (tmp_path / "locked").mkdir()
+    real = os.scandir
+
+    def locked(path: Any) -> Any:
+        if str(path).endswith("locked"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", locked)
+    with pytest.raises(SourceError, match=r"cannot look into .*locked': Permission denied\. Get"):
+        read(tmp_path)
+
+
+def test_a_corrupt_page_is_named_with_its_file(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).random(100_000)
+    frame = pl.DataFrame({"case": "x", "passed": True, "score": values.round(3)})
+    for name in ("a.parquet", "b.parquet", "c.parquet"):
+        frame.write_parquet(tmp_path / name)
+    content = bytearray((tmp_path / "b.parquet").read_bytes())
+    content[1000:-3000] = b"\xff" * (len(content) - 4000)
+    (tmp_path / "b.parquet").write_bytes(content)
+    with pytest.raises(SourceError, match=r"the rows of .*b\.parquet' failed.*corrupt"):
+        read(tmp_path)
+
+
+def test_files_are_listed_when_none_of_them_is_corrupt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise pl.exceptions.ComputeError("conversion failed")
+
+    monkeypatch.setattr(tables_module, "refuse_broken", broken)
+    with pytest.raises(SourceError, match=r"conversion failed.*Files: .*a\.csv'\."):
+        read(write(ROWS, tmp_path / "a.csv"))
+
+
+def test_no_warning_comes_before_the_error_of_a_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(_: object) -> None:
+        warnings.warn("'(default_)region' not set", stacklevel=1)
+        raise OSError("dns error")
+
+    monkeypatch.setattr(_scan, "_parquet", unreachable)
+    with pytest.raises(SourceError, match=r"s3://b/x\.parquet' as Parquet: dns error\. Check"):
+        read("s3://b/x.parquet")
+
+
+NO_TABLES: list[tuple[Any, str]] = [
+    ("a.csv", r"cannot read a str\. Read it first: tr\.read\('a\.csv'\)"),
+    (PurePath("a.csv"), r"Read it first: tr\.read\('a\.csv'\)"),
+    (["a.csv"], r"Read it first: tr\.read\(\['a\.csv'\]\)"),
+    (np.zeros((2, 3)), r"cannot read a ndarray\. Name its columns: pl\.DataFrame"),
+    ([1, 2], "It holds 1, and a dict per row is needed"),
+    (b"x", "Write it to a file"),
+    (7, "cannot read a int. Give a path"),
+]
+
+
+@pytest.mark.parametrize(("table", "message"), NO_TABLES)
+def test_what_is_no_table_is_told_what_to_do(table: Any, message: str) -> None:
+    with pytest.raises(SourceError, match=message):
+        to_lazy(table)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ({"case": ["a", "b", "c"], "passed": [True, 2, None]}, "'passed' mixes bool and int"),
+        ({"case": ["a", 1], "passed": [True, False]}, "'case' mixes int and str"),
+    ],
+)
+def test_pandas_columns_of_mixed_types_are_named(
+    require: Callable[[str], Any], rows: dict[str, list[Any]], message: str
+) -> None:
+    with pytest.raises(SourceError, match=message):
+        read(require("pandas").DataFrame(rows))
+
+
+def test_pandas_columns_of_one_name_are_named(require: Callable[[str], Any]) -> None:
+    with pytest.raises(SourceError, match="several columns are named 'a'"):
+        read(require("pandas").DataFrame([[1, 2]], columns=["a", "a"]))
 
 
 def test_one_bad_file_of_many_is_named(tmp_path: Path) -> None:

@@ -7,15 +7,18 @@ file reader and an engine that aggregates in place share one set of rules.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
 from trialframe.errors import ColumnError, did_you_mean, listed, short
 from trialframe.read._columns import COUNT_COLUMNS, Columns
+from trialframe.read._kinds import kind_of, unfit
 from trialframe.schema import TRIALS, Column, column
 
 if TYPE_CHECKING:
@@ -41,6 +44,9 @@ STRICT = ("config", "case", "trial", "passed", "score", "cluster", "weight")
 
 COMPOSITE = ("config", "case")
 
+KEYS = ("config", "case", "cluster")
+"""Columns that rows are grouped by: NaN would be a group of its own."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
@@ -55,6 +61,7 @@ class Field:
         threshold: For `passed` made from a score: pass when score >= threshold.
         usable: False when the column was found but cannot serve, with the reason in `note`.
         note: One line for the report.
+        floats: Those of the sources that are of kind float.
     """
 
     name: str
@@ -65,6 +72,7 @@ class Field:
     threshold: float | None = None
     usable: bool = True
     note: str = ""
+    floats: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,25 +103,6 @@ class Plan:
         notes = {True: "left out: its name is taken", False: "kept as it is"}
         rows += [("", name, "unused", notes[name in taken]) for name in self.unused]
         return pl.DataFrame(rows, schema=["column", "source", "how", "note"], orient="row")
-
-
-def kind_of(dtype: Any) -> str:
-    """Type family of a Polars or narwhals dtype."""
-    if dtype.is_integer():
-        return "integer"
-    if dtype.is_float() or dtype.is_decimal():
-        return "float"
-    name = type(dtype).__name__ if not isinstance(dtype, type) else dtype.__name__
-    families = {
-        "Boolean": "boolean",
-        "String": "string",
-        "Categorical": "string",
-        "Enum": "string",
-        "Datetime": "time",
-        "Date": "time",
-        "Null": "null",
-    }
-    return families.get(name, "other")
 
 
 def resolve(
@@ -206,7 +195,8 @@ def _given(spec: Column, kinds: Mapping[str, str], value: Any) -> Field:
             )
     if len(sources) == 1:
         return _field(spec, sources[0], kinds, how="given")
-    return Field(name=spec.name, sources=sources, kind="string", how="given")
+    floats = tuple(source for source in sources if kinds[source] == "float")
+    return Field(name=spec.name, sources=sources, kind="string", how="given", floats=floats)
 
 
 def _field(
@@ -219,35 +209,21 @@ def _field(
     kind = kinds[source]
     factor = spec.aliases.get(_normal(source), 1.0) if source != spec.name else 1.0
     note = "" if factor == 1.0 else f"x {factor:g} to {spec.unit}"
-    problem = _problem(spec, kind)
+    problem = unfit(spec, kind, source)
     if not problem:
         return Field(
-            name=spec.name, sources=(source,), kind=kind, how=how, factor=factor, note=note
+            name=spec.name,
+            sources=(source,),
+            kind=kind,
+            how=how,
+            factor=factor,
+            note=note,
+            floats=(source,) if kind == "float" else (),
         )
     message = f"column {source!r} ({kind}) cannot serve as {spec.name}: {problem}"
     if how == "given" or spec.required or spec.name in STRICT:
         raise ColumnError(f"{message}.")
     return Field(name=spec.name, sources=(source,), kind=kind, how=how, usable=False, note=problem)
-
-
-def _problem(spec: Column, kind: str) -> str:
-    """Why a column of this kind cannot serve, or an empty string."""
-    dtype = spec.dtype
-    if kind == "null":
-        return ""
-    if dtype == pl.String:
-        return "" if kind not in {"other", "time"} else "text or numbers are needed"
-    if dtype == pl.Boolean:
-        if kind == "string" and spec.name != "passed":
-            return f'map its words, for example {spec.name}=pl.col("{spec.name}") == "pass"'
-        return (
-            "" if kind in {"boolean", "integer", "float", "string"} else "true or false is needed"
-        )
-    if dtype == pl.Int64 and spec.name == "trial":
-        return "" if kind in {"integer", "float", "string"} else "whole numbers are needed"
-    if dtype in (pl.Int64, pl.Float64):
-        return "" if kind in {"integer", "float"} else "numbers are needed"
-    return "" if kind in {"time", "string"} else "times are needed"
 
 
 def _is_counts(found: Mapping[str, Field], columns: Mapping[str, Any]) -> bool:
@@ -275,7 +251,7 @@ def _verdict(
             )
         raise ColumnError(
             "no column says whether a trial passed. Name it, for example passed='ok', or give "
-            f"score='points' and threshold=0.5. Columns: {listed(kinds, 20)}.",
+            f"score='points' and threshold=0.5. {_held(kinds)}",
         )
     note = f"{score.sources[0]} >= {1.0 if threshold is None else threshold:g}"
     if threshold is None:
@@ -290,11 +266,15 @@ def _verdict(
     )
 
 
+def _held(kinds: Mapping[str, str]) -> str:
+    return f"Columns: {listed(kinds, 20)}." if kinds else "The table has no columns at all."
+
+
 def _require(found: Mapping[str, Field], kinds: Mapping[str, str], *, counts: bool) -> None:
     if "case" not in found:
         raise ColumnError(
             "no column says which case a row belongs to. Name it, for example case='task'. "
-            f"Columns: {listed(kinds, 20)}.",
+            f"{_held(kinds)}",
         )
     if counts and (found["n"].kind != "integer" or found["c"].kind != "integer"):
         bad = "n" if found["n"].kind != "integer" else "c"
@@ -321,7 +301,12 @@ def expression(field: Field, xp: Any) -> Any:
         return _flag(field, source, xp)
     if spec.dtype == pl.Int64 and field.kind == "float":
         scaled = source.cast(xp.Float64) * field.factor
-        return xp.when(scaled.abs() <= LARGEST).then(scaled.round(0)).otherwise(None).cast(xp.Int64)
+        return (
+            xp.when(scaled.abs() <= LARGEST)
+            .then((scaled + 0.5).floor())
+            .otherwise(None)
+            .cast(xp.Int64)
+        )
     if spec.dtype == pl.Int64 and field.factor != 1.0:
         return (source.cast(xp.Int64) * int(field.factor)).cast(xp.Int64)
     if spec.dtype == pl.Float64:
@@ -363,6 +348,10 @@ def broken(field: Field, xp: Any) -> Any | None:
             return None
         yes, no = _spellings(field, source, xp)
         return ~source.is_null() & ~yes & ~no
+    if field.name in KEYS and field.floats:
+        # The contract of keys: unknown is null; NaN would be one config or case like any other.
+        tests = [xp.col(part).cast(xp.Float64).is_nan() for part in field.floats]
+        return reduce(operator.or_, tests)
     if spec.dtype in (pl.Int64, pl.Float64, pl.Boolean) and field.kind == "float":
         value = source.cast(xp.Float64) * field.factor
         return ~source.is_null() & ~(value.abs() <= LARGEST)
@@ -373,6 +362,12 @@ def complaint(field: Field, rows: int, examples: str) -> str:
     """The message for rows that `broken` found."""
     spec = column((*TRIALS, *COUNT_COLUMNS), field.name)
     name = field.sources[0]
+    if field.name in KEYS:
+        return (
+            f"column {(field.floats or field.sources)[0]!r} is NaN in {rows:,} rows, and NaN names "
+            f"no {field.name}. {'First: ' + examples + '. ' if examples else ''}Fill in the "
+            f"{field.name} of these rows, or leave them out."
+        )
     first = f" First: {examples}." if examples else ""
     if spec.dtype == pl.Boolean and field.threshold is None:
         if field.how == "derived":

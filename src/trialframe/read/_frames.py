@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from trialframe.errors import SourceError, short
+from trialframe.errors import SourceError, listed, short
+
+_TEXT = (str, bytes, bytearray, memoryview)
+
+FAILURES = (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError)
+"""What pandas, pyarrow and Polars raise when a table cannot be taken over."""
 
 
 def to_lazy(table: Any) -> pl.LazyFrame | None:
@@ -27,19 +33,60 @@ def to_lazy(table: Any) -> pl.LazyFrame | None:
             return pl.from_pandas(table, nan_to_null=True).lazy()
         if isinstance(table, Mapping):
             return pl.DataFrame(dict(table), strict=False).lazy()
-        if isinstance(table, Sequence) and all(isinstance(row, Mapping) for row in table):
+        if (
+            isinstance(table, Sequence)
+            and not isinstance(table, _TEXT)
+            and all(isinstance(row, Mapping) for row in table)
+        ):
             return pl.from_dicts(list(table), infer_schema_length=None).lazy()
         if hasattr(table, "__arrow_c_stream__") or hasattr(table, "__dataframe__"):
             return pl.DataFrame(table).lazy()
-    except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
+    except FAILURES as error:
         raise SourceError(
-            f"cannot turn this {type(table).__name__} into a table: {reason(error)}. "
-            "Give equally long columns, each of one type.",
+            f"cannot turn this {type(table).__name__} into a table: "
+            f"{_mixed(table) or reason(error)}. Give equally long columns, each of one type.",
         ) from error
-    raise SourceError(
-        f"cannot read a {type(table).__name__}. Give a path, a list of paths, or a table: Polars, "
-        "pandas, pyarrow, a DuckDB relation, a Spark DataFrame, an Ibis table, a dict of columns.",
+    raise SourceError(f"cannot read a {type(table).__name__}. {_instead(table)}")
+
+
+def _instead(table: Any) -> str:
+    """What to give in place of something that is no table."""
+    first = next(iter(table), None) if isinstance(table, Sequence) else None
+    if isinstance(table, str | os.PathLike) or isinstance(first, str | os.PathLike):
+        path = os.fspath(table) if isinstance(table, os.PathLike) else table
+        return f"Read it first: tr.read({short(path)})."
+    if isinstance(table, bytes | bytearray | memoryview):
+        return "Write it to a file and give the path, or read it with Polars."
+    if type(table).__module__.partition(".")[0] == "numpy":
+        return 'Name its columns: pl.DataFrame(array, schema=["config", "case", "passed"]).'
+    if isinstance(table, Sequence):
+        return (
+            f"It holds {short(first)}, and a dict per row is needed, or a dict of columns: "
+            '{"config": [...], "case": [...], "passed": [...]}.'
+        )
+    return (
+        "Give a path, a list of paths, or a table: Polars, pandas, pyarrow, a DuckDB relation, a "
+        "Spark DataFrame, an Ibis table, a dict of columns."
     )
+
+
+def _mixed(table: Any) -> str:
+    """The first pandas column of several types, or whose name is there twice."""
+    if type(table).__module__.partition(".")[0] != "pandas" or not hasattr(table, "columns"):
+        return ""
+    names = list(table.columns)
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if repeated:
+        return f"several columns are named {listed(repeated)}"
+    for name in names:
+        try:
+            pl.from_pandas(table[[name]], nan_to_null=True)
+        except FAILURES as error:
+            kinds = table[name].dropna().map(lambda value: type(value).__name__).unique().tolist()
+            if len(kinds) > 1:
+                return f"column {short(name)} mixes {' and '.join(sorted(kinds)[:4])}"
+            return f"column {short(name)}: {reason(error)}"
+    return ""
 
 
 def _is_lazy_engine(table: Any) -> bool:

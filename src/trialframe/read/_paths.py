@@ -64,6 +64,11 @@ def files_of(source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) 
 
 
 def _expanded(text: str) -> list[DataFile]:
+    if not text.strip():
+        raise SourceError(
+            f"the path {text!r} is empty. Name a file, a folder or a glob; the folder you are in "
+            "is '.'."
+        )
     if text.startswith("file://"):
         text = unquote(text.removeprefix("file://"))
     if "://" in text:
@@ -71,16 +76,30 @@ def _expanded(text: str) -> list[DataFile]:
     path = Path(text)
     if text.startswith("~"):
         path = path.expanduser()
-    if _exists(path):
-        return _of_folder(path) if path.is_dir() else [_checked(path)]
-    if glob.has_magic(text):
-        return _of_glob(path)
-    raise SourceError(_missing(path))
+    try:
+        if _exists(path):
+            return _of_folder(path) if path.is_dir() else [_checked(path)]
+        if glob.has_magic(text):
+            return _of_glob(path)
+        raise SourceError(_missing(path))
+    except OSError as error:
+        raise SourceError(_closed(path, error)) from error
+
+
+def _closed(path: Path, error: OSError) -> str:
+    """What to say of a file or folder that the system does not let us look at."""
+    where = short(str(error.filename or path))
+    return (
+        f"cannot look into {where}: {error.strerror or error}. Get permission to read it, or name "
+        "the files to read."
+    )
 
 
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
+    except PermissionError:
+        raise
     except (OSError, ValueError):  # longer than the system allows, or with a null byte
         return False
 
@@ -104,6 +123,11 @@ def _checked(path: Path, root: Path | None = None) -> DataFile:
             f"{', '.join(FORMATS)}, and text formats with {' or '.join(PACKED)}. Rename the file, "
             "or read it yourself and pass the table."
         )
+    if not path.is_file():
+        raise SourceError(
+            f"{short(str(path))} is not a regular file but a pipe or a device. Write its content "
+            "to a file first."
+        )
     if path.stat().st_size == 0:
         raise SourceError(
             f"{short(str(path))} is empty (0 bytes). Write it again, or leave it out of the source."
@@ -120,8 +144,12 @@ def _of_folder(root: Path) -> list[DataFile]:
                 f"{short(str(root))} is the folder of a {table} table, and its files hold deleted "
                 f"rows too. Pass pl.scan_{table.lower()}({short(str(root))})."
             )
-    files = sorted(path for path in root.rglob("*") if path.is_file())
-    files = [path for path in files if not _is_hidden(path.relative_to(root))]
+    if root.resolve() == Path(root.resolve().anchor):
+        raise SourceError(
+            f"{short(str(root))} is the root of the file system: reading it would read every data "
+            "file there is. Name the folder that holds the trials."
+        )
+    files = _below(root)
     data = [_checked(path, root) for path in files if _format_of(path.name)]
     if data:
         return data
@@ -130,6 +158,23 @@ def _of_folder(root: Path) -> list[DataFile]:
     raise SourceError(
         f"no data file in folder {short(str(root))}. {holds} Known endings: {', '.join(FORMATS)}."
     )
+
+
+def _below(root: Path) -> list[Path]:
+    """Files below a folder in order; hidden ones and those that start with _ are left out.
+
+    Raises:
+        OSError: A folder cannot be looked into; leaving it out would be a silent loss.
+    """
+    found = []
+    for folder, folders, names in os.walk(root, onerror=_raise):
+        folders[:] = [name for name in folders if not _is_hidden(Path(name))]
+        found += [Path(folder, name) for name in names if not _is_hidden(Path(name))]
+    return sorted(path for path in found if path.is_file())
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _is_iceberg(metadata: Path) -> bool:
@@ -150,8 +195,7 @@ def _of_glob(pattern: Path) -> list[DataFile]:
     files = [path for path in matches if path.is_file()]
     data = [_checked(path, root) for path in files if _format_of(path.name)]
     for folder in (path for path in matches if path.is_dir()):
-        below = [p for p in sorted(folder.rglob("*")) if p.is_file() and _format_of(p.name)]
-        data += [_checked(p, root) for p in below if not _is_hidden(p.relative_to(root))]
+        data += [_checked(p, root) for p in _below(folder) if _format_of(p.name)]
     if data:
         return data
     if files:

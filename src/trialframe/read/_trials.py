@@ -25,6 +25,7 @@ SEPARATOR = " | "
 
 _MISFITS = (
     pl.exceptions.ColumnNotFoundError,
+    pl.exceptions.ComputeError,
     pl.exceptions.DuplicateError,
     pl.exceptions.InvalidOperationError,
     pl.exceptions.SchemaError,
@@ -48,9 +49,21 @@ def planned(
         raise ColumnError(
             f"the expression for {listed(made)} does not fit the table: {reason(error)}."
         ) from error
+    _refuse_single_values(made, before)
     named = {name: name if name in made else value for name, value in columns.items()}
     kinds = {name: kind_of(dtype) for name, dtype in schema.items()}
     return frame, resolve(kinds, named, threshold=threshold)
+
+
+def _refuse_single_values(made: Mapping[str, pl.Expr], schema: pl.Schema) -> None:
+    """An aggregate gives one value, which every row would get; a constant is meant that way."""
+    empty = pl.DataFrame(schema=schema)
+    for name, value in made.items():
+        if value.meta.root_names() and empty.select(value).height:
+            raise ColumnError(
+                f"{name}= gives one value for the whole table, every row needs its own. Compare "
+                'the column itself, for example pl.col("reward") >= 1.'
+            )
 
 
 def _refuse_unknown(made: Mapping[str, pl.Expr], available: list[str]) -> None:
@@ -104,7 +117,7 @@ def refuse_broken(frame: pl.LazyFrame, fields: tuple[Field, ...]) -> None:
 
 def examples(frame: pl.LazyFrame, field: Field, test: pl.Expr, limit: int = 3) -> str:
     """The first rows where `test` holds, as "row 17 'Y', row 212 'yes'"."""
-    name = field.sources[0]
+    name = (field.floats or field.sources)[0]
     first = frame.select(name, test.alias("_test")).with_row_index("_row").filter("_test")
     rows = first.select("_row", name).head(limit).collect().rows()
     return ", ".join(f"row {row} {short(value)}" for row, value in rows)
