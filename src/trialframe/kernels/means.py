@@ -139,6 +139,8 @@ def clustered_mean(
         with equal variance, Cov(S_g, S_h) = [g = h] Q_g - sum_s (a_gs t_hs + a_hs t_gs), with
         Q = sum w^2, a_gs = W_gs / W_s and t_gs = Q_gs - a_gs Q_s / 2. CR2 scales each S_g^2 by
         lambda_g = Q_g / Var(S_g), so that the variance is unbiased under that working model;
+        For a weighted mean that is the scalar correction of each cluster's sum, not the
+        matrix square root of some packages; with equal weights the two are the same.
         df = E[V]^2 / sum_gh (lambda_g lambda_h Cov_gh^2), expanded into sums over clusters, so
         that no C x C matrix is built.
 
