@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialframe.audit import check_trials
-from trialframe.errors import SourceError
+from trialframe.counts import counts
+from trialframe.errors import SourceError, TrialsError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,7 +62,7 @@ def test_a_clean_table_has_no_findings() -> None:
 
 M0 = pl.col("config") == "m0"
 DIRTY: list[tuple[str, pl.DataFrame, int]] = [
-    ("duplicate_key", set_where("trial", 0, 1), 2),
+    ("duplicate_key", set_where("trial", 0, 1), 1),
     ("not_boolean_passed", CLEAN.with_columns(passed=pl.lit("Y")), 72),
     ("not_boolean_passed", CLEAN.with_columns(passed=pl.lit(0.5)), 72),
     ("not_finite", CLEAN.with_columns(score=pl.lit(float("nan"))), 72),
@@ -131,9 +132,49 @@ def test_a_column_that_tells_repeated_rows_apart_is_named() -> None:
         [CLEAN.with_columns(snapshot=pl.lit("july")), CLEAN.with_columns(snapshot=pl.lit("august"))]
     )
     found = check_trials(twice).filter(rule="duplicate_key").row(0, named=True)
-    assert found["rows"] == 144
+    assert found["rows"] == 72
     assert "config=['config', 'snapshot']" in found["advice"]
     assert "duplicate_key" not in rules(twice, config=["config", "snapshot"])
+
+
+def test_free_text_is_not_suggested_as_part_of_a_key() -> None:
+    size = 2 * CLEAN.height
+    index = pl.int_range(pl.len())
+    twice = pl.concat([CLEAN, CLEAN]).with_columns(
+        error=pl.when(index < size // 2).then(pl.format("failed {}", index)),
+        half=pl.when(index < size // 2).then(pl.lit("a")).otherwise(pl.lit("b")),
+        note=pl.when(index < size // 2).then(pl.lit("once")),
+    )
+    for columns, words in ((["error", "note"], ""), (["error", "note", "half"], "'half'")):
+        table = twice.select(*CLEAN.columns, *columns)
+        advice = check_trials(table).filter(rule="duplicate_key")["advice"].item()
+        assert ("tells them apart" in advice) == bool(words)
+        assert words in advice
+        assert "error" not in advice
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3)), min_size=1, max_size=20))
+def test_as_many_rows_are_called_duplicates_as_when_counting(keys: list[tuple[str, int]]) -> None:
+    table = {"case": [k for k, _ in keys], "trial": [t for _, t in keys], "passed": [1] * len(keys)}
+    found = rules(table).get("duplicate_key", 0)
+    assert found == len(keys) - len(set(keys))
+    if found:
+        with pytest.raises(TrialsError, match=f"^{found:,} rows share"):
+            counts(table)
+
+
+def test_attempts_and_trials_without_a_number_are_said() -> None:
+    table = {"case": ["x", "x", "y", "y"], "passed": [0, 1, 0, 1], "attempt": [0, 1, 0, 1]}
+    found = rules(table)
+    assert found["attempts_not_from_1"] == 2
+    assert found["sequential_attempts"] == 2
+    assert "attempts_not_from_1" not in rules(table, attempt=pl.col("attempt") + 1)
+    assert rules({**table, "attempt": [1, None, 1, 2]})["attempts_not_from_1"] == 1
+    assert "attempts_not_from_1" not in rules({**table, "attempt": [1, 2, 1, 2]})
+    trials = {"case": ["x", "x", "y"], "passed": [0, 1, 0], "trial": [0, None, None]}
+    assert rules(trials)["null_trial"] == 2
+    assert "null_trial" not in rules({**trials, "trial": [None, None, None]})
+    assert check_trials(trials).filter(rule="null_trial")["severity"].to_list() == ["warning"]
 
 
 def test_a_table_without_configs_or_trial_numbers_is_one_system() -> None:
@@ -145,7 +186,7 @@ def test_a_table_without_configs_or_trial_numbers_is_one_system() -> None:
 def test_counts_are_checked_too() -> None:
     table = {"config": ["a", "a", "a"], "case": [1, 1, 2], "n": [5, 5, 5], "c": [5, 6, None]}
     found = rules(table)
-    assert found["duplicate_key"] == 2
+    assert found["duplicate_key"] == 1
     assert found["counts_out_of_range"] == 2
 
 
@@ -158,7 +199,7 @@ def test_it_reports_where_reading_would_raise() -> None:
     assert rules(mess) == {
         "not_boolean_passed": 1,
         "null_case": 1,
-        "duplicate_key": 2,
+        "duplicate_key": 1,
     }
     score = {"case": [1, 2], "score": [float("nan"), 1.0]}
     assert rules(score, threshold=0.5)["not_finite"] == 1
@@ -191,15 +232,15 @@ def test_the_copied_run_of_a_real_table(shared_data: Path) -> None:
 
 
 REAL = {
-    "bfcl_v1_2024": {"duplicate_key": 173_400},
+    "bfcl_v1_2024": {"duplicate_key": 86_700},
     "livecodebench_2025_04": {},
     "reflexion_attempts": {"sequential_attempts": 1026},
     "swebench_case_annotations": {"columns": 0},
     "swebench_pro": {"missing_cases": 2844},
     "swebench_verified_bashonly": {},
-    "tau2_adversarial_openrouter": {"duplicate_key": 6},
+    "tau2_adversarial_openrouter": {"duplicate_key": 3},
     "tau2_gpt41_sft_ab": {"zero_for_unknown": 140},
-    "tau2_llm_judges": {"duplicate_key": 1112},
+    "tau2_llm_judges": {"duplicate_key": 834},
     "tau_bench_airline_gpt4o": {},
 }
 

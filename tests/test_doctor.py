@@ -48,6 +48,36 @@ def test_facts_of_a_table() -> None:
     }
 
 
+@pytest.mark.parametrize("base", [0, 1])
+def test_sequential_attempts_are_no_trials(base: int) -> None:
+    table = pl.DataFrame(
+        {
+            "config": ["a"] * 6,
+            "case": ["x", "x", "x", "y", "y", "z"],
+            "attempt": [1, 2, 3, 1, 2, 1],
+            "passed": [False, False, True, False, True, True],
+        }
+    ).with_columns(pl.col("attempt") - 1 + base)
+    seen = doctor(table)
+    facts = dict(seen.shape.rows())
+    assert facts["rows"] == 6
+    assert facts["later attempts, left out of what follows"] == 3
+    assert facts["scored trials"] == 3
+    assert facts["scored trials per pair, max"] == 1
+    assert facts["passes"] == 1
+    can = possible(table)
+    assert can["pass@1 and pass^1"] == (True, "")
+    assert not can["pass@2 and pass^2"][0]
+    assert can["solved by attempt k (sequential)"] == (True, "")
+    assert "sequential_attempts" in seen.problems["rule"].to_list()
+
+
+def test_first_attempts_alone_are_trials() -> None:
+    table = {"case": ["x", "x"], "trial": [0, 1], "attempt": [1, 1], "passed": [True, False]}
+    assert "later attempts, left out of what follows" not in dict(doctor(table).shape.rows())
+    assert possible(table)["pass@2 and pass^2"] == (True, "")
+
+
 def test_what_is_possible_and_how_much_is_missing() -> None:
     can = possible(TABLE, passed="ok")
     assert can["pass@1 and pass^1"] == (True, "")
@@ -138,6 +168,14 @@ def test_it_prints_and_can_be_stored() -> None:
 )
 def test_real_tables(shared_data: Path, name: str) -> None:
     assert doctor(shared_data / f"{name}.parquet").text()
+
+
+def test_real_attempts_are_no_trials(shared_data: Path) -> None:
+    seen = doctor(shared_data / "reflexion_attempts.parquet")
+    facts = dict(seen.shape.rows())
+    assert facts["later attempts, left out of what follows"] == 1026
+    assert facts["scored trials per pair, max"] == 1
+    assert not seen.possible.filter(capability="pass@10 and pass^10")["available"].item()
 
 
 def test_a_real_judge(shared_data: Path) -> None:

@@ -110,7 +110,9 @@ def doctor(
 
     Returns:
         Four frames that print as text. When the columns cannot be resolved, `shape` and
-        `possible` are empty and `problems` says why.
+        `possible` are empty and `problems` says why. Sequential attempts are no trials of
+        their own: `shape` and `possible` look at first attempts, the smallest number of each
+        config, and `shape` says how many later ones they leave out.
 
     Raises:
         SourceError: There is no table: a file is missing, empty or corrupt.
@@ -132,10 +134,11 @@ def doctor(
             possible=_possible([]),
             problems=findings_frame([data]),
         )
+    first = data.first_attempts()
     return Doctor(
         mapping=data.plan.frame(),
-        shape=_shape(_facts(data)),
-        possible=_possible([*_draws(data), *_intervals(data), *_measures(data), *_pairs(data)]),
+        shape=_shape(_facts(first, later=data.trials.height - first.trials.height)),
+        possible=_possible([*_draws(first), *_intervals(first), *_measures(first), *_pairs(first)]),
         problems=problems(data),
     )
 
@@ -151,13 +154,16 @@ def _possible(rows: list[tuple[str, bool, str]]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _facts(data: Inspection) -> dict[str, float | None]:
+def _facts(data: Inspection, later: int) -> dict[str, float | None]:
+    """Facts of first attempts; `later` attempts are left out of all but the number of rows."""
     cells = data.cells
     size = cells["n"]
     labels = data.trials["label"].count() if "label" in data.trials else 0
     clusters = data.trials["cluster"].drop_nulls().n_unique() if data.has("cluster") else None
+    left_out = {"later attempts, left out of what follows": later} if later else {}
     known: dict[str, Any] = {
-        "rows": data.trials.height,
+        "rows": data.trials.height + later,
+        **left_out,
         "configs": cells["config"].n_unique(),
         "cases": cells["case"].n_unique(),
         "config-case pairs": cells.height,

@@ -47,13 +47,14 @@ def check_trials(
         and measures, and something in them tells real runs apart: five or more different
         durations or start times (error), token counts or costs (warning: a deterministic
         system may repeat them), or at least 50 cases with 10 or more of either verdict
-        (warning). Runs that agree by chance on a few cases are not reported.
+        (warning). Runs that agree by chance on a few cases are not reported. Of rows that
+        share a key, `rows` counts those beyond the first of each key, as `tr.counts` does.
 
     Examples:
         >>> import trialframe as tr
         >>> rows = {"case": ["x", "x"], "trial": [1, 1], "passed": [True, False]}
         >>> tr.check_trials(rows).select("rule", "rows", "examples").rows()
-        [('duplicate_key', 2, "case 'x' trial 1: 2 rows")]
+        [('duplicate_key', 1, "case 'x' trial 1: 2 rows")]
     """
     inspection = inspect(trials, threshold=threshold, columns=columns)
     if isinstance(inspection, Finding):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
@@ -65,6 +65,14 @@ class Inspection:
     trials: pl.DataFrame
     cells: pl.DataFrame
 
+    def first_attempts(self) -> Inspection:
+        """The same table without the attempts after the smallest number of their config."""
+        if not self.has("attempt"):
+            return self
+        attempt = pl.col("attempt")
+        trials = self.trials.filter(attempt == attempt.min().over("config"))
+        return replace(self, trials=trials, cells=_cells(trials, self.plan))
+
     def has(self, *names: str) -> bool:
         """Whether the trials have all these columns, each with at least one value."""
         return all(name in self.trials and self.trials[name].count() for name in names)
@@ -85,7 +93,7 @@ def inspect(
     try:
         trials = canonical(raw.frame, plan).select(names).collect()
     except pl.exceptions.PolarsError as error:
-        raise failed(error) from error
+        raise failed(error, raw.files) from error
     if "config" not in trials:
         trials = trials.with_columns(config=pl.lit(ONE_CONFIG))
     return Inspection(frame=raw.frame, plan=plan, trials=trials, cells=_cells(trials, plan))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from trialframe._rollup import LABEL_ROWS
 from trialframe.audit._copies import copied_runs
 from trialframe.audit._inspect import CELL, KEY, Finding, Inspection, findings_frame, named
 from trialframe.errors import short
@@ -81,7 +82,7 @@ def _duplicate_keys(data: Inspection) -> Iterator[Finding]:
         yield Finding(
             rule="duplicate_key",
             severity="error",
-            rows=int(repeated["rows"].sum()),
+            rows=int((repeated["rows"] - 1).sum()),
             examples=named(repeated, shown, "{rows} rows"),
             advice=f"Keep one row per {', '.join(shown)}, or number the trials apart."
             + _what_tells_apart(data, shown),
@@ -89,10 +90,21 @@ def _duplicate_keys(data: Inspection) -> Iterator[Finding]:
 
 
 def _what_tells_apart(data: Inspection, key: list[str]) -> str:
-    """A sentence on a text column outside the key that differs within every repeated key."""
+    """A sentence on a label outside the key that differs within every repeated key.
+
+    A label sorts the rows into a few named groups, as a snapshot does; free text, such as an
+    error, is no part of a key.
+    """
     rows = canonical(data.frame, data.plan).drop_nulls(key)
     schema = rows.collect_schema()
-    others = [name for name in data.plan.unused if schema.get(name) == pl.String]
+    texts = [name for name in data.plan.unused if schema.get(name) == pl.String]
+    kinds = rows.select(pl.len().alias("__rows"), pl.col(texts).n_unique())
+    blank = rows.select(pl.col(texts).null_count()).collect()
+    seen = kinds.collect().row(0, named=True)
+    most = seen["__rows"] / LABEL_ROWS
+    others = [name for name in texts if seen[name] <= most and not blank[name].item()]
+    if not others:
+        return ""
     groups = rows.group_by(key).agg(
         pl.len().alias("__rows"), pl.col(others).drop_nulls().n_unique()
     )
@@ -108,6 +120,35 @@ def _what_tells_apart(data: Inspection, key: list[str]) -> str:
 def _sources(data: Inspection, name: str) -> tuple[str, ...]:
     field = data.plan.get(name)
     return field.sources if field else ()
+
+
+def _unnumbered(data: Inspection) -> Iterator[Finding]:
+    """Trials without a number beside numbered ones; attempts that do not count from 1."""
+    where = data.trials["trial"].is_null().arg_true() if data.has("trial") else None
+    if where is not None and where.len():
+        yield Finding(
+            rule="null_trial",
+            severity="warning",
+            rows=where.len(),
+            examples=", ".join(f"row {row}" for row in where.head(3)),
+            advice="Rows without a trial number are taken as trials of their own, and repeats "
+            "among them cannot be seen. Number them, or leave the column out: trial=None.",
+        )
+    if not data.has("attempt"):
+        return
+    attempt = pl.col("attempt")
+    odd = data.trials.filter(attempt.is_null() | (attempt < 1))
+    if odd.height:
+        source = data.plan.get("attempt")
+        name = source.sources[0] if source else "attempt"
+        yield Finding(
+            rule="attempts_not_from_1",
+            severity="error",
+            rows=odd.height,
+            examples=named(odd.sort(*CELL, "attempt"), CELL, "attempt {attempt}"),
+            advice="Attempts count from 1, and none is null. If these count from 0, "
+            f'attempt=pl.col("{name}") + 1.',
+        )
 
 
 def _counts_in_range(data: Inspection) -> Iterator[Finding]:
@@ -274,7 +315,8 @@ def _uneven_trials(data: Inspection) -> Iterator[Finding]:
 def _sequential(data: Inspection) -> Iterator[Finding]:
     if not data.has("attempt"):
         return
-    later = data.trials.filter(pl.col("attempt") > 1)
+    first = pl.col("attempt").min().over("config").clip(upper_bound=1)
+    later = data.trials.filter(pl.col("attempt") > first)
     if later.height:
         yield Finding(
             rule="sequential_attempts",
@@ -289,6 +331,7 @@ RULES: tuple[Callable[[Inspection], Iterator[Finding]], ...] = (
     _broken_values,
     _null_keys,
     _duplicate_keys,
+    _unnumbered,
     copied_runs,
     _counts_in_range,
     _two_clusters,
