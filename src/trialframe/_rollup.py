@@ -245,4 +245,4 @@ def _is_label(frame: pl.LazyFrame, name: str, rows: int) -> bool:
     """Whether a column sorts rows into a few named groups, as a snapshot or a suite does."""
     facts = frame.select(pl.col(name).n_unique().alias("n"), pl.col(name).null_count().alias("no"))
     distinct, unknown = facts.collect().row(0)
-    return unknown == 0 and distinct <= rows / LABEL_ROWS
+    return bool(unknown == 0 and distinct <= rows / LABEL_ROWS)
