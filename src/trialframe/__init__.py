@@ -9,6 +9,7 @@ from trialframe.counts import Counts, counts
 from trialframe.doctor import doctor
 from trialframe.errors import TrialframeError
 from trialframe.estimate.attempts import seq_at_k
+from trialframe.estimate.compare import Comparison, compare
 from trialframe.estimate.extrapolate import beta_binomial
 from trialframe.estimate.index import index
 from trialframe.estimate.runs import run_summary
@@ -29,10 +30,12 @@ from trialframe.read import mapping, read
 from trialframe.simulate import simulate
 
 __all__ = [
+    "Comparison",
     "Counts",
     "TrialframeError",
     "beta_binomial",
     "check_trials",
+    "compare",
     "counts",
     "counts_sql",
     "doctor",
