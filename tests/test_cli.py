@@ -542,3 +542,21 @@ def test_real_tables_are_summarised(
     assert ran.code == 0
     assert text in ran.out
     assert max(map(len, ran.out.splitlines())) <= 120
+
+
+def test_compare_prints_the_claim_and_every_number(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    table = str(ROOT / "data" / "leaderboard.parquet")
+    assert main(["compare", table, "atlas-small", "borealis-2-thinking", "--units", "cases"]) == 0
+    shown = capsys.readouterr().out
+    assert "it is better on cases like these." in shown.replace("\n", " ")
+    assert "McNemar exact / mid-p" in shown
+    target = tmp_path / "made.json"
+    assert main(["compare", table, "atlas-small", "atlas-large", "-o", str(target)]) == 0
+    [record] = json.loads(target.read_text(encoding="utf-8"))
+    assert record["verdict"] in {"better", "worse", "inconclusive"}
+    assert record["majority_only_candidate"] >= 0
+    for words in (["compare", table], ["compare", table, "a", "b"], ["compare", "a", "b"]):
+        assert main(words) == 2
+        assert len(capsys.readouterr().err.strip().splitlines()) == 1

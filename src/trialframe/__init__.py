@@ -9,7 +9,8 @@ from trialframe.counts import Counts, counts
 from trialframe.doctor import doctor
 from trialframe.errors import TrialframeError
 from trialframe.estimate.attempts import seq_at_k
-from trialframe.estimate.compare import Comparison, compare
+from trialframe.estimate.compare import compare
+from trialframe.estimate.comparison import Comparison
 from trialframe.estimate.extrapolate import beta_binomial
 from trialframe.estimate.index import index
 from trialframe.estimate.runs import run_summary

@@ -44,7 +44,7 @@ def _verdicts(series: Sequence[pl.Series]) -> pl.Series:
     verdict = series[0]
     if verdict.dtype in (pl.Boolean, pl.Null):
         return verdict.cast(pl.Boolean)
-    if verdict.dtype.is_numeric() and verdict.is_in([0, 1]).all():
+    if verdict.dtype.is_numeric() and ((verdict == 0) | (verdict == 1)).all():
         return verdict == 1
     raise ColumnError(
         f"passed={verdict.name!r} is {verdict.dtype} and must be true, false or null. Compare "

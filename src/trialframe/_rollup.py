@@ -223,7 +223,8 @@ def _duplicates_message(source: Source) -> str:
     )
     if source.polars is None:
         return f"{message} {todo}."
-    frame, key = source.polars, pl.struct(names)
+    numbered = pl.col(sources(plan, "trial")[0]).is_not_null()
+    frame, key = source.polars.filter(numbered), pl.struct(names)
     rows, distinct = frame.select(pl.len(), key.n_unique().alias("n")).collect().row(0)
     repeated = frame.filter(key.is_duplicated()).select(names).unique(maintain_order=True).head(3)
     first = ", ".join(str(row) for row in repeated.collect().rows())

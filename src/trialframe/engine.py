@@ -36,6 +36,7 @@ REAL_SUMS = ("score_sum", "tests_share_sum")
 CHECKED = (
     "config",
     "case",
+    "cluster",
     "passed",
     "score",
     "secure",
@@ -81,7 +82,7 @@ def source_of(trials: Any, columns: Mapping[str, Any], threshold: float | None) 
 def first_attempts(source: Source) -> Source:
     """Only the first attempt of every sequence; attempts must count from 1."""
     attempt = source.plan.get("attempt")
-    if attempt is None:
+    if attempt is None or attempt.kind == "null":
         return source
     frame = source.frame.filter(expression(attempt, nw) == 1)
     polars = None if source.polars is None else source.polars.filter(expression(attempt, pl) == 1)
@@ -91,7 +92,7 @@ def first_attempts(source: Source) -> Source:
 def unnumbered_attempts(source: Source) -> int:
     """Rows whose attempt is unknown or less than 1."""
     attempt = source.plan.get("attempt")
-    if attempt is None:
+    if attempt is None or attempt.kind == "null":
         return 0
     number = expression(attempt, nw)
     odd = source.frame.select(odd=(number.is_null() | (number < 1)).cast(nw.Int64))

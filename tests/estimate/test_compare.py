@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import trialframe as tr
 from trialframe.errors import ArgumentError, TrialsError, UnknownConfigError
-from trialframe.estimate.compare import Interval, _verdict
+from trialframe.estimate.compare import _verdict
+from trialframe.estimate.comparison import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -226,7 +226,7 @@ def test_findings_are_printed_one_below_the_other() -> None:
     found = tr.check_trials({"case": ["x", "x"], "trial": [1, 1], "passed": [True, False]})
     buffer = io.StringIO()
     print_findings(Console(file=buffer, width=80), found)
-    assert buffer.getvalue().startswith("error    duplicate_key (2 rows)\n")
+    assert buffer.getvalue().startswith("error    duplicate_key (1 rows)\n")
 
 
 # files

@@ -97,7 +97,7 @@ class _Loaded:
     counts: Counts
 
 
-def _loaded(
+def loaded(
     files: list[str],
     columns: opt.Columns,
     *,
@@ -183,9 +183,7 @@ def summary(
     out = output_of(format_, output)
     ks = opt.whole_numbers(k, "-k")
     policy = opt.unscored_of(unscored)
-    data = _loaded(
-        files, columns, by=by, zeros=zeros, unscored=policy, keep=keep, attempts=attempts
-    )
+    data = loaded(files, columns, by=by, zeros=zeros, unscored=policy, keep=keep, attempts=attempts)
     if estimand == "runs":
         _refuse_for_runs(metric=metric, k=k, by=by, method=method, keep=keep, attempts=attempts)
         table = run_summary(
@@ -287,7 +285,7 @@ def counts(
 
     out = output_of(format_, output)
     policy = opt.unscored_of(unscored)
-    found = _loaded(
+    found = loaded(
         files, columns, by=by, zeros=zeros, unscored=policy, keep=keep, attempts=attempts
     ).counts
     plain = found.frame.drop(MEASURE_SUMS, strict=False)
