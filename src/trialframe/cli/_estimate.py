@@ -232,7 +232,7 @@ def _show(table: pl.DataFrame, found: Counts, out: Output, suite: str | None) ->
     def as_table(console: Console) -> None:
         text.print_report(console, table, policy=policy, notes=notes)
         if lines:
-            text.print_section(console, lines, rows)
+            text.print_section(console, ["", *lines], rows)
 
     def as_markdown() -> str:
         made = text.markdown(table, policy=policy, notes=notes)

@@ -168,7 +168,7 @@ def _text(value: object, name: str, *, whole: bool) -> str:
 
 def print_section(console: Console, lines: Sequence[str], frame: pl.DataFrame) -> None:
     """Print sentences, and the rows that they are about."""
-    console.file.write("".join(f"{line}\n" for line in ("", *lines)))
+    console.file.write("".join(f"{line}\n" for line in lines))
     if frame.height:
         console.file.write("\n")
         print_frame(console, frame)
