@@ -175,6 +175,7 @@ def test_running_only_failed_cases_is_not_an_improvement() -> None:
     assert got.verdict == "inconclusive"
     assert "regression to the mean" in got.warnings[0]
     assert (got.only_baseline, got.only_candidate, got.cases) == (20, 0, 20)
+    assert "left out: 20 cases only of the baseline, 0 only of the candidate" in got.warnings
 
 
 def test_less_is_better_for_money_and_flakiness() -> None:

@@ -185,7 +185,9 @@ def _compared(
     boot = bootstrap_mean(
         diff, np.random.default_rng(seed), weight, cluster, resamples=resamples, level=level
     )
+    alone = _alone(sides, baseline, candidate)
     facts = _coverage(sides, baseline, candidate) | {
+        "alone": alone,
         "cases": len(diff),
         "clusters": None if cluster is None else int(fit.units[0]),
         "largest_share": float(fit.largest_share[0]),
@@ -194,9 +196,6 @@ def _compared(
         "hopeless": _only_failures(sides, pair, baseline, candidate),
     }
     verdict = _verdict(interval, pvalue, level, facts, lower_wins=_lower_wins(pair.request))
-    names = {
-        name: set(sides.filter(pl.col("config") == name)["case"]) for name in (baseline, candidate)
-    }
     low, high = _bracket(pair)
     result = Comparison(
         baseline=baseline,
@@ -216,8 +215,8 @@ def _compared(
         baseline_value=float(fit.mean[1]),
         candidate_value=float(fit.mean[2]),
         cases=len(diff),
-        only_baseline=len(names[baseline] - names[candidate]),
-        only_candidate=len(names[candidate] - names[baseline]),
+        only_baseline=alone[0],
+        only_candidate=alone[1],
         undefined=pair.undefined,
         units=int(fit.units[0]),
         changed=flips.changed,
@@ -319,11 +318,16 @@ def _coverage(sides: pl.DataFrame, baseline: str, candidate: str) -> dict[str, A
     return {"coverage": (found[baseline], found[candidate])}
 
 
+def _alone(sides: pl.DataFrame, baseline: str, candidate: str) -> tuple[int, int]:
+    """Cases that only one of the two has."""
+    lone = sides.filter(pl.len().over("case") == 1)["config"]
+    return int((lone == baseline).sum()), int((lone == candidate).sum())
+
+
 def _only_failures(sides: pl.DataFrame, pair: _Pair, baseline: str, candidate: str) -> bool:
     """Whether the candidate ran only on cases that the baseline had failed."""
-    have = {n: sides.filter(pl.col("config") == n)["case"] for n in (baseline, candidate)}
-    subset = set(have[candidate]) < set(have[baseline])
-    return subset and not draws.majority(pair.a.n, pair.a.c).any()
+    missing, extra = _alone(sides, baseline, candidate)
+    return missing > 0 and extra == 0 and not draws.majority(pair.a.n, pair.a.c).any()
 
 
 def _lower_wins(request: Request) -> bool:

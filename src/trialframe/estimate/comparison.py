@@ -156,6 +156,9 @@ def cautions(facts: dict[str, Any]) -> list[str]:
         )
     if facts["changed"] < FEWEST_CHANGED:
         found.append(f"{facts['changed']} changed {unit}: fewer than 6 can never be significant")
+    if any(facts["alone"]):
+        one, two = facts["alone"]
+        found.append(f"left out: {one} cases only of the baseline, {two} only of the candidate")
     if facts["cases"] < SMALL_SUITE:
         found.append(f"small suite: {facts['cases']} cases")
     if facts["clusters"] is not None:
