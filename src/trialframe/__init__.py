@@ -13,6 +13,7 @@ from trialframe.estimate.compare import compare
 from trialframe.estimate.comparison import Comparison
 from trialframe.estimate.extrapolate import beta_binomial
 from trialframe.estimate.index import index
+from trialframe.estimate.regressions import regressions
 from trialframe.estimate.runs import run_summary
 from trialframe.estimate.summary import summary
 from trialframe.export import counts_sql
@@ -50,6 +51,7 @@ __all__ = [
     "pass_hat_k",
     "pass_rate",
     "read",
+    "regressions",
     "run_summary",
     "saturated",
     "seq_at_k",
