@@ -44,6 +44,7 @@ def rolled_up(
         Counts, counts by outcome class or None, and the columns to group by. What was
         assumed or dropped is added to `notes`.
     """
+    _refuse_rows(source, groups)
     groups = _with_policy(groups, source, policy, notes)
     level = {name: f"by__{i}" for i, name in enumerate(by)}
     for name in ("config", "case"):
@@ -55,14 +56,16 @@ def rolled_up(
             key = pl.col(f"{name}__0") if parts else pl.lit(ONE_CONFIG)
         groups = groups.with_columns(key.alias(name))
     case_level = {old: new for new, old in level.items() if new not in RESERVED}
-    cases = _one_row_per_case(groups.sort("config", "case"), case_level, notes)
+    outcomes = _outcomes(groups)
+    groups = groups.sort("config", "case")
+    cases = _one_row_per_case(groups, case_level, notes)
     _refuse_duplicates(source, cases, keep, notes)
     kept = tuple(case_level.values())
     unwanted = [c for c in cases.columns if c not in {*RESERVED, *kept}]
-    return cases.drop(unwanted).with_columns(TEXTS), _outcomes(groups), kept
+    return cases.drop(unwanted).with_columns(TEXTS), outcomes, kept
 
 
-def refuse_rows(source: Source, groups: pl.DataFrame) -> None:
+def _refuse_rows(source: Source, groups: pl.DataFrame) -> None:
     """Raise on rows that break the contract, with the first of them."""
     if groups.is_empty():
         raise TrialsError("the table has no rows. Check the path, the filter or the query.")

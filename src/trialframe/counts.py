@@ -14,7 +14,7 @@ import polars as pl
 
 from trialframe import _checks
 from trialframe._invariants import RESERVED, normalised
-from trialframe._rollup import refuse_rows, rolled_up
+from trialframe._rollup import rolled_up
 from trialframe.engine import (
     Source,
     deduplicated,
@@ -187,9 +187,8 @@ def counts(
         )
     if attempts == "first":
         source = first_attempts(source)
-    groups = grouped(source, by)
-    refuse_rows(source, groups)
-    frame, outcomes, by = rolled_up(source, groups, by, policy, keep, notes)
+    # no name here for the sums: at millions of groups each copy that is kept alive counts
+    frame, outcomes, by = rolled_up(source, grouped(source, by), by, policy, keep, notes)
     words = _policy_text(policy)
     return Counts(frame, outcomes, by, words, source.plan.frame(), tuple(notes))
 
