@@ -30,6 +30,7 @@ from trialframe.kernels.draws import (
     pass_hat_variance,
 )
 from trialframe.kernels.extrapolation import beta_binomial_pass_at
+from trialframe.kernels.histogram import resampled_counts
 from trialframe.kernels.intervals import (
     Interval,
     imbens_manski,
@@ -39,7 +40,7 @@ from trialframe.kernels.intervals import (
     z_interval,
 )
 from trialframe.kernels.means import clustered_mean
-from trialframe.kernels.resample import bootstrap_mean, resampled_counts
+from trialframe.kernels.resample import bootstrap_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable

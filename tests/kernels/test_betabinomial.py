@@ -16,7 +16,7 @@ from trialframe.kernels.betabinomial import (
     distinct_cells,
 )
 from trialframe.kernels.extrapolation import beta_binomial_pass_at, beta_binomial_pass_hat
-from trialframe.kernels.resample import resampled_counts
+from trialframe.kernels.histogram import resampled_counts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from trialframe.errors import ArgumentError
+from trialframe.kernels import histogram as histograms
 from trialframe.kernels import resample
 from trialframe.kernels.draws import any_passes, drawn
+from trialframe.kernels.histogram import histogram, resampled_counts
 from trialframe.kernels.resample import (
     Bootstrap,
     bootstrap_mean,
-    histogram,
     quantile_rank,
-    resampled_counts,
     resampled_means,
 )
 
@@ -98,7 +98,8 @@ def test_pass_at_k_bootstrap_golden(golden: Golden) -> None:
 def test_resampled_means_have_the_exact_distribution(way: str) -> None:
     # two clusters of two cases, one of one: ratios, not means of means
     units = histogram(np.array([1.0, 0, 0, 1, 1, 1]), cluster=np.array([0, 0, 1, 1, 2, 3]))
-    sums, sizes = next(getattr(resample, way)(units, 60_000, seeded(1)))
+    columns = np.column_stack([units.sums, units.sizes])
+    sums, sizes = getattr(histograms, way)(units, columns, 60_000, seeded(1)).T
     single = [
         (Fraction(s), Fraction(w))
         for s, w, m in zip(units.sums, units.sizes, units.multiplicity, strict=True)
@@ -151,7 +152,7 @@ def test_batches_cannot_change_the_draws(monkeypatch: pytest.MonkeyPatch) -> Non
     for units in (histogram(np.arange(100) % 4 / 3.0), histogram(seeded(2).random(50))):
         whole = resampled_means(units, 200, seeded())
         with monkeypatch.context() as patch:
-            patch.setattr(resample, "_CELLS", 333)
+            patch.setattr(histograms, "_CELLS", 333)
             np.testing.assert_allclose(resampled_means(units, 200, seeded()), whole, rtol=1e-13)
 
 
@@ -198,7 +199,7 @@ def test_bca_agrees_with_scipy_on_a_smooth_sample() -> None:
 
 def test_bca_moves_with_the_skew() -> None:
     x = seeded(4).gamma(0.5, size=40)
-    plain, moved = (bootstrap_mean(x, seeded(), method=m) for m in resample.METHODS)
+    plain, moved = (bootstrap_mean(x, seeded(), method=m) for m in ("percentile", "bca"))
     assert moved.low > plain.low
     assert moved.high > plain.high
 
@@ -208,7 +209,7 @@ def test_equal_values_have_no_width_and_say_so(method: str) -> None:
     got = bootstrap_mean(np.full(6, 1 / 3), seeded(), method=method)
     assert (got.low, got.mean, got.high, got.se) == (1 / 3, 1 / 3, 1 / 3, 0.0)
     assert got.degenerate
-    assert got.fallback == (method == "bca")
+    assert got.fallback == (method != "percentile")
     assert got.method == "percentile"
 
 
@@ -251,3 +252,23 @@ def test_resampled_counts_hold_every_unit() -> None:
 def test_unknown_method_lists_the_known() -> None:
     with pytest.raises(ArgumentError, match="Did you mean 'bca'"):
         bootstrap_mean(np.array([0.0, 1.0]), seeded(), method="bcas")
+
+
+def test_the_studentised_interval_is_the_textbook_one() -> None:
+    d = seeded(3).integers(-2, 3, 40) / 2.0
+    got = bootstrap_mean(d, seeded(1), resamples=4000, method="studentised")
+    rng = seeded(9)
+    draws = d[rng.integers(40, size=(20_000, 40))]
+    ratios = (draws.mean(axis=1) - d.mean()) / (draws.std(axis=1, ddof=1) / np.sqrt(40))
+    low, high = np.quantile(ratios, [0.025, 0.975])
+    se = d.std(ddof=1) / np.sqrt(40)
+    assert got.low == pytest.approx(d.mean() - se * high, abs=0.03 * se * 3)
+    assert got.high == pytest.approx(d.mean() - se * low, abs=0.03 * se * 3)
+    assert (got.method, got.fallback) == ("studentised", False)
+
+
+def test_a_studentised_interval_that_has_no_end_falls_back() -> None:
+    # most resamples of one change in five hold no change at all: no spread, an infinite ratio
+    got = bootstrap_mean(np.array([1.0, 0, 0, 0, 0]), seeded(), method="studentised")
+    assert got.fallback
+    assert got.method == "percentile"

@@ -12,7 +12,8 @@ from trialframe.counts import Counts
 from trialframe.errors import ArgumentError
 from trialframe.estimate.metrics import Cases, cases_of
 from trialframe.kernels import betabinomial, extrapolation
-from trialframe.kernels.resample import quantile_rank, resampled_counts
+from trialframe.kernels.histogram import resampled_counts
+from trialframe.kernels.resample import quantile_rank
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

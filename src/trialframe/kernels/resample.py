@@ -13,38 +13,15 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from trialframe.errors import ArgumentError, did_you_mean
+from trialframe.kernels.histogram import TIE, Histogram, histogram, scale, totals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     Floats: TypeAlias = NDArray[np.float64]
     Ints: TypeAlias = NDArray[np.int64]
 
-METHODS = ("percentile", "bca")
-
-_CELLS = 4_000_000  # counts or indices held at a time: 32 MB
-_GATHER = 15  # a multinomial count costs about as much as this many gathered units
-_TIE = 1e-12  # relative: sums that differ by less are the same number
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Histogram:
-    """Resampling units as distinct (sum, size) pairs, in an order that rows cannot change.
-
-    Attributes:
-        sums: Weighted sum of values in a unit, shape (H,); ascending within equal sizes.
-        sizes: Weight of a unit, shape (H,), > 0.
-        multiplicity: Number of units that are alike, shape (H,).
-        sign: -1.0 when the values were negated to have a sum >= 0, 0.0 when they are their own
-            mirror image, else 1.0.
-    """
-
-    sums: Floats
-    sizes: Floats
-    multiplicity: Ints
-    sign: float
+METHODS = ("percentile", "bca", "studentised")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +34,9 @@ class Bootstrap:
         high: Upper bound; NaN with fewer than two units.
         se: Standard deviation of the resampled means; NaN with fewer than two units.
         units: Number of cases or clusters that were resampled.
-        method: The method that made the interval: "percentile" or "bca".
-        fallback: Whether BCa was asked for but undefined, so that the percentile interval stands.
+        method: The method that made the interval, one of `METHODS`.
+        fallback: Whether another method was asked for but undefined, so that the percentile
+            interval stands.
         degenerate: Whether all resampled means are equal, so that the interval has no width.
     """
 
@@ -70,50 +48,6 @@ class Bootstrap:
     method: str
     fallback: bool
     degenerate: bool
-
-
-def histogram(
-    values: Floats,
-    weights: Floats | None = None,
-    cluster: Ints | None = None,
-    *,
-    orient: bool = True,
-) -> Histogram:
-    """Count the distinct resampling units of one metric.
-
-    Args:
-        values: Case values, shape (M,); NaN leaves the case out.
-        weights: Case weights, shape (M,), >= 0; None for equal weights. Weight 0 leaves out.
-        cluster: Cluster codes, shape (M,); the unit is then the cluster. None for cases.
-        orient: Negate all values when their sum is negative (`sign` says so), so that swapping
-            the two sides of a comparison cannot change the draws.
-
-    Returns:
-        Distinct units; values within a relative 1e-12 of each other count as the same.
-
-    Notes:
-        A sum of exactly 0 has no sign; then the side whose sorted units come last is kept, so
-        that the choice does not depend on the order of the sides either. Where both sides are
-        the same there is no choice to make.
-    """
-    weight = np.ones(len(values)) if weights is None else weights
-    keep = (weight > 0) & ~np.isnan(values)
-    sums, sizes = values[keep] * weight[keep], weight[keep]
-    if cluster is not None and len(sums):
-        sums, sizes = _cluster_sums(sums, sizes, cluster[keep])
-    sign = _orientation(sums, sizes) if orient else 1.0
-    sums = (sign or 1.0) * sums
-    order = np.lexsort((sums, sizes))
-    sums, sizes = sums[order], sizes[order]
-    apart = np.diff(sums) > _TIE * _scale(sums)
-    starts = np.flatnonzero(np.concatenate(([True], apart | (sizes[1:] != sizes[:-1]))))
-    starts = starts[: len(sums)]  # none at all when there is no unit
-    return Histogram(
-        sums=sums[starts],
-        sizes=sizes[starts],
-        multiplicity=np.diff(starts, append=len(sums)),
-        sign=sign,
-    )
 
 
 def bootstrap_mean(
@@ -141,20 +75,22 @@ def bootstrap_mean(
         cluster: Cluster codes, shape (M,); None to resample cases.
         resamples: Number of resamples, >= 1.
         level: Confidence level in (0, 1).
-        method: "percentile" or "bca" (bias-corrected and accelerated).
+        method: "percentile", "bca" (bias-corrected and accelerated) or "studentised".
         orient: See `histogram`.
 
     Returns:
         The interval with its flags.
 
     Raises:
-        ArgumentError: If `method` is neither.
+        ArgumentError: If `method` is none of them.
 
     Notes:
         The statistic is the ratio sum(w u)/sum(w) over the units drawn, so clusters of unequal
         size keep their weight. Bounds are the k-th smallest and the k-th largest resampled mean
         with k = ceil((1 - level)/2 * resamples); BCa moves the two ranks by z0 = the normal
-        quantile of P*(<) + P*(=)/2 and the acceleration from the jackknife over units.
+        quantile of P*(<) + P*(=)/2 and the acceleration from the jackknife over units. The
+        studentised interval is mean - se q with q the bounds of (mean* - mean)/se* and se the
+        linearised standard error sqrt(C/(C-1) sum (S_g - mean w_g)^2)/sum w_g of C units.
 
     References:
         Efron (1987), J. Am. Stat. Assoc. 82:171; Davison and Hinkley (1997), chapter 5.
@@ -182,10 +118,20 @@ def bootstrap_mean(
             fallback=False,
             degenerate=False,
         )
-    draws = resampled_means(units, resamples, rng)
+    if method == "studentised":
+        sums = totals(units, _moments(units), resamples, rng)
+        draws = _means(units, sums[:, 0], sums[:, 1])
+        ratios = _studentised(units, draws, sums)
+    else:
+        draws = resampled_means(units, resamples, rng)
+        ratios = None
     # data that are their own mirror image have no direction: every draw counts both ways
-    draws = np.concatenate([draws, -draws]) if units.sign == 0 else units.sign * draws
-    return _summarise(draws, units, mean, level, method)
+    if units.sign == 0:
+        draws = np.concatenate([draws, -draws])
+        ratios = None if ratios is None else np.concatenate([ratios, -ratios])
+    elif units.sign < 0:
+        draws, ratios = -draws, None if ratios is None else -ratios
+    return _summarise(draws, ratios, units, mean, level, method)
 
 
 def resampled_means(units: Histogram, resamples: int, rng: np.random.Generator) -> Floats:
@@ -202,31 +148,14 @@ def resampled_means(units: Histogram, resamples: int, rng: np.random.Generator) 
     Returns:
         Means of the oriented values (times `units.sign` for the original direction).
     """
-    count = int(units.multiplicity.sum())
-    gather = len(units.sums) * _GATHER > count
-    batches = _gathered if gather else _counted
-    parts = [sums / sizes for sums, sizes in batches(units, resamples, rng)]
-    means = np.concatenate(parts)
-    # a sum that is 0 but for rounding must be 0: whether 0 is inside the interval is a verdict
-    tiny = _TIE * _scale(units.sums / units.sizes)
-    return np.where(np.abs(means) <= tiny, 0.0, means)
+    sums = totals(units, np.column_stack([units.sums, units.sizes]), resamples, rng)
+    return _means(units, sums[:, 0], sums[:, 1])
 
 
-def resampled_counts(multiplicity: Ints, resamples: int, rng: np.random.Generator) -> Ints:
-    """How often each distinct unit occurs in each bootstrap resample, shape (resamples, H).
-
-    For statistics that are refitted on every resample. Holds resamples x H counts.
-
-    Args:
-        multiplicity: Number of units of each kind, shape (H,).
-        resamples: Number of resamples, >= 1.
-        rng: Source of randomness.
-
-    Returns:
-        Rows that each sum to the number of units.
-    """
-    total = int(multiplicity.sum())
-    return rng.multinomial(total, multiplicity / total, size=resamples)
+def _means(units: Histogram, sums: Floats, sizes: Floats) -> Floats:
+    """Ratios; one that is 0 but for rounding must be 0: whether 0 is inside is a verdict."""
+    means = sums / sizes
+    return np.where(np.abs(means) <= TIE * scale(units.sums / units.sizes), 0.0, means)
 
 
 def quantile_rank(tail: float, resamples: int) -> int:
@@ -243,81 +172,71 @@ def quantile_rank(tail: float, resamples: int) -> int:
     return min(max(ceil(tail * resamples - 1e-6), 1), resamples)
 
 
-def _cluster_sums(sums: Floats, sizes: Floats, cluster: Ints) -> tuple[Floats, Floats]:
-    """Totals per cluster; sorted inside, so that row order cannot change the rounding."""
-    order = np.lexsort((sums, sizes, cluster))
-    codes = cluster[order]
-    starts = np.flatnonzero(np.concatenate(([True], codes[1:] != codes[:-1])))
-    return np.add.reduceat(sums[order], starts), np.add.reduceat(sizes[order], starts)
-
-
-def _orientation(sums: Floats, sizes: Floats) -> float:
-    """1.0 when the sum is positive, -1.0 when negative, and a rule of symmetry when it is 0."""
-    total = float(sums.sum())
-    if abs(total) > _TIE * float(np.abs(sums).sum()):
-        return 1.0 if total > 0 else -1.0
-    upward, downward = (np.lexsort((side, sizes)) for side in (sums, -sums))
-    gap = sums[upward] + sums[downward]
-    decisive = gap[np.abs(gap) > _TIE * _scale(sums)]
-    return float(np.sign(decisive[0])) if len(decisive) else 0.0
-
-
-def _scale(numbers: Floats) -> float:
-    return float(np.abs(numbers).max()) if len(numbers) else 0.0
-
-
 def _ratio_of(units: Histogram) -> float:
     """Weighted mean of all units, in the oriented direction."""
     mean = float(units.multiplicity @ units.sums / (units.multiplicity @ units.sizes))
-    return 0.0 if abs(mean) <= _TIE * _scale(units.sums / units.sizes) else mean
-
-
-def _counted(
-    units: Histogram, resamples: int, rng: np.random.Generator
-) -> Iterator[tuple[Floats, Floats]]:
-    """Sums and sizes of resamples, batch by batch, from multinomial counts."""
-    batch = max(1, _CELLS // len(units.sums))
-    for start in range(0, resamples, batch):
-        size = min(batch, resamples - start)
-        counts = resampled_counts(units.multiplicity, size, rng).astype(np.float64)
-        yield counts @ units.sums, counts @ units.sizes
-
-
-def _gathered(
-    units: Histogram, resamples: int, rng: np.random.Generator
-) -> Iterator[tuple[Floats, Floats]]:
-    """Sums and sizes of resamples, batch by batch, from units drawn one by one."""
-    sums = np.repeat(units.sums, units.multiplicity)
-    sizes = np.repeat(units.sizes, units.multiplicity)
-    equal = bool((sizes == sizes[0]).all())
-    batch = max(1, _CELLS // len(sums))
-    for start in range(0, resamples, batch):
-        size = min(batch, resamples - start)
-        drawn = rng.integers(len(sums), size=(size, len(sums)), dtype=np.int32)
-        weight = np.full(size, sizes[0] * len(sums)) if equal else sizes[drawn].sum(axis=1)
-        yield sums[drawn].sum(axis=1), weight
+    return 0.0 if abs(mean) <= TIE * scale(units.sums / units.sizes) else mean
 
 
 def _summarise(
-    draws: Floats, units: Histogram, mean: float, level: float, method: str
+    draws: Floats,
+    ratios: Floats | None,
+    units: Histogram,
+    mean: float,
+    level: float,
+    method: str,
 ) -> Bootstrap:
-    """Bounds and flags from the resampled means."""
+    """Bounds and flags from the resampled means and, if any, their studentised ratios."""
     tail = (1.0 - level) / 2.0
     # clusters of unequal size can differ while every mean agrees: look at the units' own means
     own = units.sums / units.sizes
-    degenerate = bool(np.ptp(own) <= _TIE * _scale(own))
-    tails = None if degenerate or method == "percentile" else _bca(draws, units, mean, tail)
-    low, high = _bounds(draws, *(tails or (tail, tail)))
+    degenerate = bool(np.ptp(own) <= TIE * scale(own))
+    ends = None
+    if not degenerate and method == "bca":
+        tails = _bca(draws, units, mean, tail)
+        ends = None if tails is None else _bounds(draws, *tails)
+    if not degenerate and ratios is not None:
+        lower, upper = _bounds(ratios, tail, tail)
+        se = _se(units)
+        ends = (mean - se * upper, mean - se * lower) if np.isfinite([lower, upper]).all() else None
+    low, high = ends or _bounds(draws, tail, tail)
     return Bootstrap(
         mean=mean,
         low=mean if degenerate else low,
         high=mean if degenerate else high,
         se=0.0 if degenerate else float(np.std(draws, ddof=min(1, len(draws) - 1))),
         units=int(units.multiplicity.sum()),
-        method="bca" if tails else "percentile",
-        fallback=method == "bca" and tails is None,
+        method=method if ends else "percentile",
+        fallback=method != "percentile" and ends is None,
         degenerate=degenerate,
     )
+
+
+def _moments(units: Histogram) -> Floats:
+    """What the linearised variance of a ratio needs of each unit: S, w, S^2, S w, w^2."""
+    s, w = units.sums, units.sizes
+    return np.column_stack([s, w, s * s, s * w, w * w])
+
+
+def _studentised(units: Histogram, means: Floats, sums: Floats) -> Floats:
+    """(mean* - mean) / se* of each resample; infinite where a resample has no spread."""
+    squares = sums[:, 2] - 2.0 * means * sums[:, 3] + means**2 * sums[:, 4]
+    squares[squares <= TIE * sums[:, 2]] = 0.0  # what rounding leaves of no spread
+    count = int(units.multiplicity.sum())
+    se = np.sqrt(squares * count / (count - 1.0)) / sums[:, 1]
+    gap = means - _ratio_of(units)
+    gap[np.abs(gap) <= TIE * scale(units.sums / units.sizes)] = 0.0
+    without = np.where(gap == 0.0, 0.0, np.copysign(np.inf, gap))
+    return np.divide(gap, se, out=without, where=se > 0)
+
+
+def _se(units: Histogram) -> float:
+    """Linearised standard error of the ratio, as in every resample."""
+    sums = (units.multiplicity @ _moments(units))[None]
+    mean = _ratio_of(units)
+    count = int(units.multiplicity.sum())
+    squares = max(float(sums[0, 2] - 2.0 * mean * sums[0, 3] + mean**2 * sums[0, 4]), 0.0)
+    return float(np.sqrt(squares * count / (count - 1.0)) / sums[0, 1])
 
 
 def _bounds(draws: Floats, lower: float, upper: float) -> tuple[float, float]:
@@ -332,7 +251,7 @@ def _bca(draws: Floats, units: Histogram, mean: float, tail: float) -> tuple[flo
     """Tail probabilities of the BCa interval, or None where it is undefined."""
     from scipy.special import ndtr, ndtri
 
-    margin = _TIE * _scale(units.sums / units.sizes)
+    margin = TIE * scale(units.sums / units.sizes)
     below = np.count_nonzero(draws < mean - margin)
     ties = np.count_nonzero(np.abs(draws - mean) <= margin)
     share = (below + ties / 2.0) / len(draws)
@@ -356,7 +275,7 @@ def _acceleration(units: Histogram) -> float | None:
     left = (units.sign or 1.0) * (count @ units.sums - units.sums) / rest
     pull = (count @ left) / count.sum() - left
     spread = float(count @ pull**2)
-    if spread <= (_TIE * _scale(left)) ** 2:
+    if spread <= (TIE * scale(left)) ** 2:
         return None
     skew = float(count @ pull**3)
     return float(skew / (6.0 * spread**1.5))
