@@ -53,6 +53,7 @@ class Ledger:
         pvalue: P(X >= wins), X ~ Bin(wins + losses, lambda / (1 + lambda)).
         p_losses: P(X >= losses), X ~ Bin(wins + losses, 1/2).
         ships: Net gain above 0, pvalue below alpha and breakage within its limit.
+        proven: pvalue below alpha.
         worse: p_losses below alpha.
         broken: Breakage above its limit.
         breached: At least one loss, and a net gain of at most 0 or breakage above its limit:
@@ -66,6 +67,7 @@ class Ledger:
     pvalue: Floats
     p_losses: Floats
     ships: Bools
+    proven: Bools
     worse: Bools
     broken: Bools
     breached: Bools
@@ -115,7 +117,8 @@ def ledger(wins: ArrayLike, losses: ArrayLike, solved: ArrayLike, terms: Terms) 
         breakage=breakage,
         pvalue=_at_least(won, won + lost, odds),
         p_losses=_at_least(lost, won + lost, _HALF),
-        ships=missing == 0,
+        ships=np.asarray(missing == 0, dtype=np.bool_),
+        proven=_below(won, won + lost, odds, terms.alpha),
         worse=_below(lost, won + lost, _HALF, terms.alpha),
         broken=broken,
         breached=np.asarray((lost > 0) & ((gain <= 0) | broken), dtype=np.bool_),
