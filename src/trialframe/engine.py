@@ -315,6 +315,20 @@ def with_copies(source: Source, copies: Mapping[str, str]) -> Any:
     return source.frame.with_columns(**added).to_native()
 
 
+def trial_rows(source: Source, names: tuple[str, ...]) -> pl.DataFrame:
+    """Some canonical columns of every trial, with the parts of the key as text, brought home."""
+    found = {n: f for n in names if (f := source.plan.get(n)) is not None and f.usable}
+    keys = {
+        f"{name}__{i}": part
+        for name in ("config", "case", "trial")
+        for i, part in enumerate(sources(source.plan, name))
+    }
+    raw = dict.fromkeys([*keys.values(), *(part for f in found.values() for part in f.sources)])
+    home = _collected(source, lambda frame: frame.select(*raw))
+    texts = {key: pl.col(part).cast(pl.String) for key, part in keys.items()}
+    return home.select(**texts, **{name: expression(f, pl) for name, f in found.items()})
+
+
 def distinct_trials(source: Source) -> int:
     """Number of different (config, case, trial), for trial numbers that are large or text."""
     names = {f"key__{i}": nw.col(name) for i, name in enumerate(trial_key(source.plan))}

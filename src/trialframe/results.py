@@ -15,13 +15,19 @@ class Result:
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values by field name; nested results become nested dicts."""
-        return {item.name: _plain(getattr(self, item.name)) for item in fields(self)}  # type: ignore[arg-type]
+        """Plain values by field name; nested results become dicts, tables lists of rows."""
+        kept = (item for item in fields(self) if item.metadata.get("export", True))  # type: ignore[arg-type]
+        return {item.name: _plain(getattr(self, item.name)) for item in kept}
 
     def to_frame(self) -> pl.DataFrame:
-        """One row; fields of nested results get the name of the field in front."""
+        """One row; fields of nested results get the name of the field in front.
+
+        Tables inside the result are left out.
+        """
         flat: dict[str, Any] = {}
         for name, value in self.to_dict().items():
+            if isinstance(getattr(self, name), pl.DataFrame):
+                continue
             nested = value if isinstance(value, dict) else {"": value}
             for key, inner in nested.items():
                 joined = "; ".join(map(str, inner)) if isinstance(inner, list) else inner
@@ -39,6 +45,8 @@ class Result:
 def _plain(value: Any) -> Any:
     if isinstance(value, Result):
         return value.to_dict()
+    if isinstance(value, pl.DataFrame):
+        return value.to_dicts()
     if is_dataclass(value) and not isinstance(value, type):
         return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
     return list(value) if isinstance(value, tuple) else value

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 import trialframe as tr
 from trialframe.errors import ArgumentError, TrialsError, UnknownConfigError
-from trialframe.estimate.compare import _verdict
-from trialframe.estimate.comparison import Interval
+from trialframe.estimate.difference import PValue, verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,11 +48,12 @@ def single(only_a: int, only_b: int, ties: int) -> tr.Counts:
 
 
 def test_verdict_rule_golden(golden: Golden) -> None:
-    facts = {"hopeless": False, "changed": 20}
     for entry in golden("paired_verdict"):
-        low, high = entry["inputs"]["interval"]
-        interval = Interval(low=low, high=high, method="t-cr2")
-        got = _verdict(interval, entry["inputs"]["p"], 0.95, facts, lower_wins=False)
+        p = entry["inputs"]["p"]
+        tested = PValue(
+            pvalue=p, greater=p, less=p, permutation=None, changed=20, name="", exact=True
+        )
+        got = verdict_of(*entry["inputs"]["interval"], tested, 0.95, lower_wins=False)
         assert got == entry["expected"]
 
 
@@ -69,7 +69,7 @@ def test_tango_and_mcnemar_golden(golden: Golden) -> None:
         assert got.pvalue == pytest.approx(got.majority.pvalue)
     ties = tr.compare(single(0, 0, 20), "a", "b")
     assert ties.high == pytest.approx(0.1611252, abs=1e-6)
-    assert (ties.interval, ties.verdict, ties.pvalue) == ("tango", "inconclusive", 1.0)
+    assert (ties.method, ties.verdict, ties.pvalue) == ("tango", "inconclusive", 1.0)
 
 
 def test_ties_do_not_certify_non_inferiority(golden: Golden) -> None:
@@ -184,8 +184,12 @@ def test_less_is_better_for_money_and_flakiness() -> None:
     counts = tr.counts(trials.with_columns(cost_uusd=pl.col("cost_uusd") * dear))
     assert tr.compare(counts, "a", "b", metric="cost_uusd").verdict == "worse"
     assert tr.compare(counts, "b", "a", metric="cost_uusd").verdict == "better"
-    with pytest.raises(ArgumentError, match="more is better"):
-        tr.compare(counts, "a", "b", metric="cost_uusd", margin=1.0)
+    dearer = tr.compare(counts, "a", "b", metric="cost_uusd", margin=1.0)
+    assert dearer.non_inferiority is not None
+    assert not dearer.non_inferiority.holds
+    cheaper = tr.compare(counts, "b", "a", metric="cost_uusd", margin=1.0)
+    assert cheaper.non_inferiority is not None
+    assert cheaper.non_inferiority.holds
 
 
 def test_the_bracket_of_a_difference() -> None:

@@ -1,0 +1,368 @@
+"""The difference of two configs on their pairs: its interval, its test and the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trialframe.errors import ArgumentError
+from trialframe.estimate.pairs import known_or_none, lower_wins
+from trialframe.kernels import draws, paired
+from trialframe.kernels.intervals import t_interval
+from trialframe.kernels.lattice import cluster_sums, score_differences
+from trialframe.kernels.means import clustered_mean
+from trialframe.kernels.resample import bootstrap_mean
+from trialframe.kernels.signflip import rate_test, sign_flip
+from trialframe.results import Result
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from trialframe.estimate.metrics import Request
+    from trialframe.kernels.draws import Short
+    from trialframe.kernels.means import ClusteredMean
+    from trialframe.kernels.signflip import SignFlip
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+INTERVALS = ("default", "t", "tango", "wald+2", "bootstrap", "bca", "studentised")
+TESTS = ("sign-flip", "mcnemar", "mid-p")
+EFFECTS = ("difference", "ratio")
+
+FEWEST_CHANGED = 6
+"""Changed units below which no sign flip can be significant at 5 %."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings(Result):
+    """What a comparison was asked for; the words of `tr.compare`."""
+
+    metric: str
+    effect: str = "difference"
+    interval: str = "default"
+    test: str = "sign-flip"
+    level: float = 0.95
+    margin: float | None = None
+    short: Short = "null"
+    units: str = "clusters"
+    resamples: int = 10_000
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval(Result):
+    """An interval and how it was made.
+
+    Attributes:
+        low: Lower end, None where it is undefined.
+        high: Upper end.
+        method: "t-cr2", "tango", "wald+2", "percentile", "bca" or "studentised"; a method that
+            is undefined on these data names the one that stood in.
+        ignores_clusters: Whether cases were taken as independent though they have clusters.
+        degenerate: Whether all resamples agreed, so that the interval has no width.
+    """
+
+    low: float | None
+    high: float | None
+    method: str
+    ignores_clusters: bool = False
+    degenerate: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ratio(Result):
+    """The candidate's mean over the baseline's, on the shared cases.
+
+    Attributes:
+        value: Ratio of the means, > 0.
+        low: Lower end of its interval, None with fewer than two units.
+        high: Upper end.
+        method: "log-t-cr2": a t interval of the logarithm, with a linearised standard error.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    method: str = "log-t-cr2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PValue(Result):
+    """A p-value and what is behind it.
+
+    Attributes:
+        pvalue: Two-sided.
+        greater: One-sided, small when the candidate is higher.
+        less: One-sided, small when it is lower.
+        permutation: P-value of the permutation within cases, where trial counts differ.
+        changed: Units whose sum of differences is not 0.
+        name: What was tested and how.
+        exact: Whether the test is exact.
+    """
+
+    pvalue: float
+    greater: float
+    less: float
+    permutation: float | None
+    changed: int
+    name: str
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """The pairs of one comparison as arrays of shape (M,)."""
+
+    n_a: Ints
+    c_a: Ints
+    n_b: Ints
+    c_b: Ints
+    a: Floats
+    b: Floats
+    weight: Floats
+    cluster: Ints | None
+    counted: bool
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame, request: Request) -> Difference:
+        """From the rows of `Pairs.frame`."""
+        ints = {
+            f"{name}_{side[0]}": frame[f"{name}_{side}"].to_numpy().astype(np.int64, copy=False)
+            for name in ("n", "c")
+            for side in ("baseline", "candidate")
+        }
+        codes = None
+        if "cluster" in frame.columns:
+            codes = frame["cluster"].rank("dense").to_numpy().astype(np.int64) - 1
+        rows = frame.height
+        return cls(
+            n_a=ints["n_b"],
+            c_a=ints["c_b"],
+            n_b=ints["n_c"],
+            c_b=ints["c_c"],
+            a=frame["value_baseline"].to_numpy(),
+            b=frame["value_candidate"].to_numpy(),
+            weight=frame["weight"].to_numpy() if "weight" in frame.columns else np.ones(rows),
+            cluster=codes,
+            counted=request.shape == "rate" and request.metric.bracketed,
+        )
+
+    @property
+    def diff(self) -> Floats:
+        """Candidate minus baseline."""
+        return self.b - self.a
+
+    @property
+    def equal_trials(self) -> bool:
+        """Whether every case has as many trials on both sides."""
+        return bool((self.n_a == self.n_b).all())
+
+    @property
+    def equal_weights(self) -> bool:
+        """Whether the cases count alike."""
+        return float(np.ptp(self.weight)) == 0.0
+
+    @property
+    def one_trial_each(self) -> bool:
+        """Whether these are single verdicts, so that paired binary methods serve."""
+        single = bool((self.n_a == 1).all() and (self.n_b == 1).all())
+        return single and self.counted and self.equal_weights
+
+    @property
+    def discordant(self) -> tuple[int, int]:
+        """Cases that only the baseline passes and that only the candidate passes, by majority."""
+        a, b = draws.majority(self.n_a, self.c_a), draws.majority(self.n_b, self.c_b)
+        return int((a & ~b).sum()), int((b & ~a).sum())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What one set of pairs says: the numbers of a comparison, of a group, of a rest."""
+
+    fit: ClusteredMean
+    interval: Interval
+    ratio: Ratio | None
+    tested: PValue
+    wins: int
+    losses: int
+    verdict: str
+
+
+def measured(
+    data: Difference, request: Request, settings: Settings, *, hopeless: bool = False
+) -> Measured:
+    """Estimate, interval, test and verdict of some pairs.
+
+    Args:
+        data: The pairs.
+        request: The metric.
+        settings: The methods.
+        hopeless: Whether no verdict is possible whatever the numbers say.
+    """
+    fit = clustered_mean(np.column_stack([data.diff, data.a, data.b]), data.weight, data.cluster)
+    interval = interval_of(data, fit, settings)
+    ratio = ratio_of(data, fit, settings.level)
+    tested = tested_with(data, settings.test, settings.seed)
+    ends = relative(interval, ratio, settings.effect)
+    return Measured(
+        fit=fit,
+        interval=interval,
+        ratio=ratio,
+        tested=tested,
+        wins=int((data.diff > 0).sum()),
+        losses=int((data.diff < 0).sum()),
+        verdict="inconclusive"
+        if hopeless
+        else verdict_of(*ends, tested, settings.level, lower_wins=lower_wins(request)),
+    )
+
+
+def relative(
+    interval: Interval, ratio: Ratio | None, effect: str
+) -> tuple[float | None, float | None]:
+    """Ends of the effect's interval around 0: of the difference, or of the ratio minus 1."""
+    if effect == "difference":
+        return interval.low, interval.high
+    if ratio is None or ratio.low is None or ratio.high is None:
+        return None, None
+    return ratio.low - 1.0, ratio.high - 1.0
+
+
+def verdict_of(
+    low: float | None, high: float | None, tested: PValue, level: float, *, lower_wins: bool
+) -> str:
+    """Better or worse when interval and test both say so, else inconclusive."""
+    if low is None or high is None or tested.changed < FEWEST_CHANGED:
+        return "inconclusive"
+    if tested.pvalue >= 1.0 - level or low <= 0 <= high:
+        return "inconclusive"
+    return "better" if (low > 0) != lower_wins else "worse"
+
+
+def interval_of(data: Difference, fit: ClusteredMean, settings: Settings) -> Interval:
+    """The interval of the mean difference by the method of the settings."""
+    name, level = settings.interval, settings.level
+    if name == "default":
+        name = "tango" if data.one_trial_each and data.cluster is None else "t"
+    if name == "t":
+        t = t_interval(fit.mean[0], fit.se[0], fit.df[0], level)
+        return Interval(low=known_or_none(t.low), high=known_or_none(t.high), method="t-cr2")
+    if name in {"tango", "wald+2"}:
+        if not data.one_trial_each:
+            raise ArgumentError(
+                f"interval == {name!r} is for pass@1 with one trial a case on each side and equal "
+                'weights. Choose "t", "bootstrap", "bca" or "studentised"; the result holds '
+                "Tango's interval on majority outcomes in any case."
+            )
+        return on_majority(data, name, level)
+    return bootstrap(data, "percentile" if name == "bootstrap" else name, settings)
+
+
+def on_majority(data: Difference, name: str, level: float) -> Interval:
+    """Tango's interval or Wald+2 on majority outcomes; both take cases as independent."""
+    kernel = paired.tango if name == "tango" else paired.wald_plus2
+    got = kernel(*data.discordant, len(data.diff), level)
+    return Interval(
+        low=known_or_none(got.low),
+        high=known_or_none(got.high),
+        method=name,
+        ignores_clusters=data.cluster is not None,
+    )
+
+
+def bootstrap(data: Difference, method: str, settings: Settings) -> Interval:
+    """A bootstrap interval over cases or whole clusters."""
+    got = bootstrap_mean(
+        data.diff,
+        np.random.default_rng(settings.seed),
+        data.weight,
+        data.cluster,
+        resamples=settings.resamples,
+        level=settings.level,
+        method=method,
+    )
+    return Interval(
+        low=known_or_none(got.low),
+        high=known_or_none(got.high),
+        method=got.method,
+        degenerate=got.degenerate,
+    )
+
+
+def ratio_of(data: Difference, fit: ClusteredMean, level: float) -> Ratio | None:
+    """Ratio of the two means with an interval on the log scale; None unless both are > 0."""
+    before, after = float(fit.mean[1]), float(fit.mean[2])
+    if not (before > 0 and after > 0):
+        return None
+    # log(B/A) moves like the mean of b_i / B - a_i / A
+    parts = data.b / after - data.a / before
+    spread = clustered_mean(parts[:, None], data.weight, data.cluster)
+    got = t_interval(np.log(after / before), spread.se[0], spread.df[0], level)
+    low, high = known_or_none(float(np.exp(got.low))), known_or_none(float(np.exp(got.high)))
+    return Ratio(value=after / before, low=low, high=high)
+
+
+def tested_with(data: Difference, test: str, seed: int) -> PValue:
+    """The test of no difference that the settings name."""
+    flips = flipped(data, Fraction(0), seed)
+    if test == "sign-flip":
+        return flips
+    from scipy.special import bdtr
+
+    b, c = data.discordant
+    got = paired.mcnemar(b, c)
+    greater, less = (float(bdtr(most, b + c, 0.5)) for most in (b, c))
+    if test == "mid-p":
+        half = (greater + less - 1.0) / 2.0  # both hold the observed table
+        greater, less = greater - half, less - half
+    return PValue(
+        pvalue=float(got.pvalue if test == "mcnemar" else got.mid_p),
+        greater=greater,
+        less=less,
+        permutation=flips.permutation,
+        changed=b + c,
+        name=f"McNemar on majority outcomes, {'exact' if test == 'mcnemar' else 'mid-p'}",
+        exact=test == "mcnemar" and data.cluster is None,
+    )
+
+
+def flipped(data: Difference, margin: Fraction, seed: int) -> PValue:
+    """Sign flip of the differences plus a margin, cases or whole clusters."""
+    rng = np.random.default_rng(seed)
+    scored = bool((np.minimum(data.n_a, data.n_b) > 0).all())
+    if data.counted and data.equal_weights and scored:
+        got = rate_test(
+            data.n_a, data.c_a, data.n_b, data.c_b, rng, cluster=data.cluster, margin=margin
+        )
+        second = None if got.permutation is None else got.permutation.pvalue
+        return _flips(data, got.sign_flip, got.pvalue, second, exact=got.exact)
+    return flipped_scores(data, data.diff + float(margin), rng)
+
+
+def flipped_scores(data: Difference, diff: Floats, rng: np.random.Generator) -> PValue:
+    """Sign flip of differences that are not counted passes, with the weights of the cases."""
+    lattice = score_differences(diff * (data.weight / data.weight.mean()))
+    if data.cluster is not None:
+        lattice = cluster_sums(lattice, data.cluster)
+    flips = sign_flip(lattice, rng)
+    return _flips(data, flips, flips.pvalue, None, exact=flips.exact and data.equal_trials)
+
+
+def _flips(
+    data: Difference, flips: SignFlip, pvalue: float, second: float | None, *, exact: bool
+) -> PValue:
+    unit = "cases" if data.cluster is None else "clusters"
+    return PValue(
+        pvalue=pvalue,
+        greater=flips.greater,
+        less=flips.less,
+        permutation=second,
+        changed=flips.changed,
+        name=f"sign flip of {unit}, {flips.method}",
+        exact=exact,
+    )

@@ -1,0 +1,152 @@
+"""A comparison on parts of its pairs: one group at a time, or everything but one part."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from trialframe.errors import ArgumentError, did_you_mean
+from trialframe.estimate.difference import Difference, measured, relative, verdict_of
+from trialframe.estimate.pairs import known_or_none, lower_wins
+from trialframe.kernels.multiple import holm
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trialframe.estimate.difference import Measured, Settings
+    from trialframe.estimate.metrics import Request
+
+MOST_PARTS = 200
+MOST_CASES = 20
+
+GROUPS = {
+    "cases": pl.Int64,
+    "units": pl.Int64,
+    "baseline_value": pl.Float64,
+    "candidate_value": pl.Float64,
+    "diff": pl.Float64,
+    "se": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "ratio": pl.Float64,
+    "ratio_low": pl.Float64,
+    "ratio_high": pl.Float64,
+    "method": pl.String,
+    "pvalue": pl.Float64,
+    "pvalue_holm": pl.Float64,
+    "wins": pl.Int64,
+    "losses": pl.Int64,
+    "verdict": pl.String,
+}
+REST = {
+    "kind": pl.String,
+    "left_out": pl.String,
+    "cases": pl.Int64,
+    "share": pl.Float64,
+    "diff": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "pvalue": pl.Float64,
+    "verdict": pl.String,
+}
+
+
+def refuse_unknown(frame: pl.DataFrame, names: Sequence[str]) -> None:
+    """Raise for columns that the pairs cannot be grouped by."""
+    numbers = {"diff", "weight"} | {
+        f"{part}_{side}" for part in ("n", "c", "value") for side in ("baseline", "candidate")
+    }
+    known = [name for name in frame.columns if name not in numbers]
+    for name in names:
+        if name not in known:
+            raise ArgumentError(
+                f"by: the pairs have no column {name!r}. {did_you_mean(name, known)} A column is "
+                "there when the counts keep it, tr.counts(..., by=[...]), and it agrees on both "
+                "sides of every case."
+            )
+
+
+def grouped(
+    frame: pl.DataFrame, request: Request, settings: Settings, by: Sequence[str]
+) -> pl.DataFrame:
+    """The comparison within every group, with Holm's adjustment over the groups.
+
+    A verdict needs the interval of the group and its adjusted p-value.
+    """
+    refuse_unknown(frame, by)
+    keys, parts = [], []
+    for key, part in frame.sort(*by, "case").group_by(by, maintain_order=True):
+        keys.append(key)
+        parts.append(measured(Difference.of(part, request), request, settings))
+    adjusted = holm(np.array([made.tested.pvalue for made in parts]))
+    rows = [
+        _row(made, float(p), settings, request) for made, p in zip(parts, adjusted, strict=True)
+    ]
+    labels = pl.DataFrame(keys, schema={name: frame.schema[name] for name in by}, orient="row")
+    return labels.hstack(pl.DataFrame(rows, schema=GROUPS))
+
+
+def _row(made: Measured, adjusted: float, settings: Settings, request: Request) -> dict[str, Any]:
+    fit, ratio = made.fit, made.ratio
+    ends = relative(made.interval, ratio, settings.effect)
+    tested = replace(made.tested, pvalue=adjusted)
+    return {
+        "cases": int(fit.cases[0]),
+        "units": int(fit.units[0]),
+        "baseline_value": float(fit.mean[1]),
+        "candidate_value": float(fit.mean[2]),
+        "diff": float(fit.mean[0]),
+        "se": known_or_none(fit.se[0]),
+        "low": made.interval.low,
+        "high": made.interval.high,
+        "ratio": None if ratio is None else ratio.value,
+        "ratio_low": None if ratio is None else ratio.low,
+        "ratio_high": None if ratio is None else ratio.high,
+        "method": made.interval.method,
+        "pvalue": made.tested.pvalue,
+        "pvalue_holm": adjusted,
+        "wins": made.wins,
+        "losses": made.losses,
+        "verdict": verdict_of(*ends, tested, settings.level, lower_wins=lower_wins(request)),
+    }
+
+
+def influence(frame: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Cases and share of the summed difference of every part, the largest first."""
+    weight = pl.col("weight") if "weight" in frame.columns else pl.lit(1.0)
+    moved = (weight * pl.col("diff")).sum().alias("diff")
+    sums = frame.group_by(column).agg(pl.len().alias("cases"), moved)
+    total = float(sums["diff"].sum())
+    # what rounding leaves of a sum of 0 has no shares
+    some = abs(total) > 1e-12 * float(sums["diff"].abs().sum())
+    share = pl.col("diff") / total if some else pl.lit(None, pl.Float64)
+    return sums.with_columns(share=share).sort(
+        pl.col("diff").abs(), column, descending=[True, False]
+    )
+
+
+def left_out(
+    frame: pl.DataFrame, request: Request, settings: Settings, by: Sequence[str]
+) -> pl.DataFrame:
+    """The comparison without one cluster, group or case at a time."""
+    refuse_unknown(frame, by)
+    kinds = ["cluster" if "cluster" in frame.columns else "case", *by]
+    rows = []
+    for kind in dict.fromkeys(kinds):
+        parts = influence(frame, kind).head(MOST_CASES if kind == "case" else MOST_PARTS)
+        for name, cases, share in parts.select(kind, "cases", "share").iter_rows():
+            rest = frame.filter(pl.col(kind).ne_missing(pl.lit(name, frame.schema[kind])))
+            rows.append({"kind": kind, "left_out": str(name), "cases": cases, "share": share})
+            if not rest.is_empty():
+                made = measured(Difference.of(rest, request), request, settings)
+                rows[-1] |= {
+                    "diff": float(made.fit.mean[0]),
+                    "low": made.interval.low,
+                    "high": made.interval.high,
+                    "pvalue": made.tested.pvalue,
+                    "verdict": made.verdict,
+                }
+    return pl.DataFrame(rows, schema=REST)

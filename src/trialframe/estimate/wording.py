@@ -1,0 +1,177 @@
+"""What a comparison says in words: what weakens it, what it lacks, the claim it supports."""
+
+from __future__ import annotations
+
+from math import ceil, floor, log2, log10
+from typing import TYPE_CHECKING
+
+from trialframe.estimate.cautions import (
+    FEW_CLUSTERS,
+    FEW_DF,
+    LARGE_SHARE,
+    LOW_COVERAGE,
+    SMALL_SUITE,
+)
+from trialframe.estimate.difference import FEWEST_CHANGED
+from trialframe.estimate.evidence import APART
+from trialframe.kernels.variance import cases_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trialframe.estimate.comparison import Comparison
+    from trialframe.estimate.evidence import Evidence
+
+COVERAGE_GAP = 0.02
+
+ENDS = {
+    "better": "it is better on cases like these.",
+    "worse": "it is worse on cases like these.",
+    "inconclusive": "the data do not tell which is better.",
+}
+
+
+def cautions(
+    made: Comparison,
+    *,
+    hopeless: bool,
+    coverage: tuple[float, float],
+    largest_share: float,
+    dominance: float,
+    equal_trials: bool,
+) -> Iterator[str]:
+    """What weakens a comparison, one text each.
+
+    Args:
+        made: The comparison, all but its words.
+        hopeless: Whether the candidate ran only on cases that the baseline failed.
+        coverage: Share of trials with a verdict, of both sides.
+        largest_share: Share of the cases in the largest cluster.
+        dominance: Share of all change, whatever its direction, in the largest unit.
+        equal_trials: Whether every case has as many trials on both sides.
+    """
+    clustered = "cluster" in made.pairs.columns
+    unit = "clusters" if clustered else "cases"
+    if hopeless:
+        yield (
+            "the candidate ran only on cases that the baseline failed: it would look better "
+            "without being better (regression to the mean)"
+        )
+    if made.changed < FEWEST_CHANGED:
+        yield f"{made.changed} changed {unit}: fewer than 6 can never be significant"
+    if made.only_baseline or made.only_candidate:
+        yield (
+            f"left out: {made.only_baseline} cases only of the baseline, {made.only_candidate} "
+            "only of the candidate"
+        )
+    if made.cases < SMALL_SUITE:
+        yield f"small suite: {made.cases} cases"
+    if clustered:
+        yield from _of_clusters(made, largest_share)
+    if dominance > LARGE_SHARE and made.changed >= FEWEST_CHANGED:
+        word = "cluster" if clustered else "case"
+        share = made.largest_unit_share
+        told = (
+            f"{dominance:.0%} of all change" if share is None else f"{share:.0%} of the difference"
+        )
+        yield f"{word} {made.largest_unit!r} carries {told}"
+    if not equal_trials:
+        yield "trial counts differ within cases: the sign flip is approximate"
+    first, second = coverage
+    if abs(first - second) > COVERAGE_GAP or min(first, second) < LOW_COVERAGE:
+        yield f"coverage {first:.1%} against {second:.1%}: see the bracket"
+    if made.evidence is not None:
+        yield from _of_trials(made.evidence)
+
+
+def _of_clusters(made: Comparison, largest_share: float) -> Iterator[str]:
+    if made.units < FEW_CLUSTERS:
+        yield f"few clusters: {made.units}"
+    if largest_share > LARGE_SHARE:
+        yield f"one cluster holds {largest_share:.0%} of the cases"
+    if made.df is not None and made.df < FEW_DF:
+        yield f"{made.df:.1f} degrees of freedom"
+    if made.settings.test != "sign-flip" or made.method in {"tango", "wald+2"}:
+        yield "clusters are ignored by the methods that were asked for"
+
+
+def _of_trials(found: Evidence) -> Iterator[str]:
+    later = found.started_later
+    if later is not None and not 1.0 - APART <= later <= APART:
+        order = "after" if later > APART else "before"
+        share = max(later, 1.0 - later)
+        yield (
+            f"runs are not interleaved: the candidate's trials started {order} the baseline's in "
+            f"{share:.0%} of pairs, so that a drift of the environment would look like a difference"
+        )
+    for name, cases in (("seed", found.same_seed), ("context", found.same_context)):
+        if cases:
+            yield f"trials are not independent: in {cases} cases trials of a config share a {name}"
+
+
+def status(made: Comparison, *, hopeless: bool) -> str:
+    """Whether the question is resolved, and if not what it would take."""
+    if made.verdict in {"better", "worse"}:
+        return "resolved"
+    if hopeless:
+        return "unresolved: needs trials of the candidate on the cases that the baseline passed"
+    alpha = 1.0 - made.level
+    fewest = max(FEWEST_CHANGED, floor(log2(1.0 / alpha)) + 2)
+    if made.units < fewest:
+        unit = "clusters" if "cluster" in made.pairs.columns else "cases"
+        return f"untestable: {made.units} {unit}, and fewer than {fewest} can never be significant"
+    if not made.diff or not made.se:
+        return "unresolved: no difference was seen"
+    more = cases_for(made.se**2 * made.cases, made.diff, alpha) - made.cases
+    if more < 1:
+        return "unresolved: interval and test do not agree"
+    return f"unresolved: needs about {_rounded(more):,} more cases"
+
+
+def _rounded(number: float) -> int:
+    """Two significant digits, upwards."""
+    step = 10 ** max(0, floor(log10(number)) - 1)
+    return int(ceil(number / step) * step)
+
+
+def claim(made: Comparison) -> str:
+    """One sentence that the numbers support."""
+    names = f"{made.candidate} against {made.baseline}"
+    if made.settings.effect == "ratio":
+        numbers = _ratio_words(made)
+    else:
+        numbers = f"{made.diff:+.4g} in {made.metric}"
+        if made.low is not None and made.high is not None:
+            numbers += f" [{made.low:+.4g}, {made.high:+.4g}]"
+    told = f"{names}: {numbers} on {made.cases} shared cases, p = {made.pvalue:.3g}"
+    return f"{told}; {ENDS[made.verdict]}{_margins(made)}"
+
+
+def _ratio_words(made: Comparison) -> str:
+    ratio = made.ratio
+    if ratio is None:
+        return f"no ratio in {made.metric}, as a mean is not above 0,"
+    numbers = f"{ratio.value - 1.0:+.1%} of the baseline's {made.metric}"
+    if ratio.low is not None and ratio.high is not None:
+        numbers += f" [{ratio.low - 1.0:+.1%}, {ratio.high - 1.0:+.1%}]"
+    return numbers
+
+
+def _margins(made: Comparison) -> str:
+    worse, both = made.non_inferiority, made.equivalence
+    if worse is None or both is None:
+        return ""
+    relative = made.settings.effect == "ratio"
+    size = f"{worse.margin:.4g}" if not relative else f"{worse.margin:.4g} of the baseline"
+    if both.holds:
+        return f" A change of {size} is excluded in both directions."
+    return f" A loss of {size} {'is' if worse.holds else 'is not'} excluded."
+
+
+def not_comparable(baseline: str, candidate: str, moved: dict[str, int]) -> str:
+    """The claim when the two sides were not measured alike."""
+    told = ", ".join(f"{name} in {cases:,}" for name, cases in moved.items())
+    return (
+        f"{candidate} against {baseline}: not comparable, as the two sides of shared cases differ "
+        f"in {told} of them."
+    )

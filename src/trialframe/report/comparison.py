@@ -1,0 +1,132 @@
+"""A comparison as lines and rows for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trialframe.estimate.comparison import Comparison, Majority
+    from trialframe.estimate.difference import Interval
+
+
+def lines(found: Comparison) -> list[str]:
+    """The claim first, then what it lacks and what weakens it."""
+    unresolved = [] if found.status == "resolved" or found.moved else [f"- {found.status}"]
+    return [found.claim, *unresolved, *(f"- {caution}" for caution in found.warnings)]
+
+
+def rows(found: Comparison) -> pl.DataFrame:
+    """What a reader wants to see beside the claim: quantity and value."""
+    made = [("verdict", found.verdict)]
+    if not found.moved:
+        made += [*_estimate(found), *_tests(found), *_ranges(found), *_margins(found)]
+        made += _trials(found)
+    return pl.DataFrame(made, schema=["quantity", "value"], orient="row")
+
+
+def groups(found: Comparison) -> pl.DataFrame:
+    """The groups of a comparison, the columns that people read."""
+    if found.groups is None:
+        return pl.DataFrame()
+    names = [name for name in found.groups.columns if name in found.pairs.columns]
+    wanted = ["cases", "baseline_value", "candidate_value"]
+    effect = ["ratio", "ratio_low", "ratio_high"]
+    effect = effect if found.settings.effect == "ratio" else ["diff", "low", "high"]
+    keys = [name for name in names if name != "diff"]
+    return found.groups.select(*keys, *wanted, *effect, "pvalue_holm", "verdict")
+
+
+def _estimate(found: Comparison) -> Iterator[tuple[str, str]]:
+    yield f"{found.metric} of {found.baseline}", number(found.baseline_value)
+    yield f"{found.metric} of {found.candidate}", number(found.candidate_value)
+    yield "difference", number(found.diff)
+    yield f"{found.level:.0%} interval, {found.method}", _ends(found.low, found.high)
+    yield f"{found.level:.0%} interval, bootstrap", _interval(found.bootstrap)
+    if (ratio := found.ratio) is not None:
+        told = f"{ratio.value - 1:+.1%}"
+        if ratio.low is not None and ratio.high is not None:
+            told += f" [{ratio.low - 1:+.1%}, {ratio.high - 1:+.1%}]"
+        yield "relative to the baseline", told
+    yield (
+        "cases shared / only baseline / only candidate",
+        f"{found.cases} / {found.only_baseline} / {found.only_candidate}",
+    )
+    yield "independent units / changed", f"{found.units} / {found.changed}"
+    yield "wins / losses / ties", f"{found.wins} / {found.losses} / {found.ties}"
+    if found.largest_unit_share is not None:
+        told = f"{found.largest_unit}, {found.largest_unit_share:.0%} of it"
+        yield "moves the difference most", told
+
+
+def _tests(found: Comparison) -> Iterator[tuple[str, str]]:
+    exact = "" if found.exact else " (approximate)"
+    yield f"p, {found.test}", number(found.pvalue) + exact
+    if found.majority is not None:
+        yield from _majority(found.majority, found.cases)
+
+
+def _majority(made: Majority, cases: int) -> Iterator[tuple[str, str]]:
+    yield (
+        "majority outcomes: only baseline / only candidate passes",
+        f"{made.only_baseline} / {made.only_candidate}",
+    )
+    words = ", clusters ignored" if made.ignores_clusters else ""
+    yield f"McNemar exact / mid-p{words}", f"{number(made.pvalue)} / {number(made.mid_p)}"
+    if cases < MANY_PAIRS:
+        yield "posterior probability of more wins than losses", number(made.p_better)
+    yield (
+        "smallest effect found with 80 % power, best case / as discordant as here",
+        f"{number(made.mde_best)} / {number(made.mde)}",
+    )
+
+
+def _ranges(found: Comparison) -> Iterator[tuple[str, str]]:
+    if found.bracket_low is not None and found.bracket_low != found.bracket_high:
+        told = _ends(found.bracket_low, found.bracket_high)
+        yield "difference over the unscored trials", told
+        yield (
+            f"{found.level:.0%} interval over that range",
+            _ends(found.identified_low, found.identified_high),
+        )
+
+
+def _margins(found: Comparison) -> Iterator[tuple[str, str]]:
+    worse, both = found.non_inferiority, found.equivalence
+    if worse is None or both is None:
+        return
+    told = "excluded" if worse.holds else "not excluded"
+    yield f"loss of {worse.margin:g}, by {worse.decided_by}", told
+    told = "excluded" if both.holds else "not excluded"
+    yield f"change of {both.margin:g} in either direction", told
+
+
+def _trials(found: Comparison) -> Iterator[tuple[str, str]]:
+    seen = found.evidence
+    if seen is None:
+        return
+    if seen.started_later is not None:
+        yield "pairs of trials where the candidate started later", f"{seen.started_later:.0%}"
+    if seen.worst_run_baseline is not None or seen.worst_run_candidate is not None:
+        one, two = number(seen.worst_run_baseline), number(seen.worst_run_candidate)
+        yield "worst run of baseline / candidate", f"{one} / {two}"
+
+
+MANY_PAIRS = 100
+"""Cases from which the Bayesian check adds nothing."""
+
+
+def number(value: float | None) -> str:
+    """Four significant digits, or that there is none."""
+    return "none" if value is None else f"{value:.4g}"
+
+
+def _interval(interval: Interval | None) -> str:
+    return "none" if interval is None else _ends(interval.low, interval.high)
+
+
+def _ends(low: float | None, high: float | None) -> str:
+    return "none" if low is None or high is None else f"[{low:+.4g}, {high:+.4g}]"
