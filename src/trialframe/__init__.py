@@ -6,6 +6,8 @@ estimand, a method and what was left out.
 
 from trialframe.audit import check_trials
 from trialframe.counts import Counts, counts
+from trialframe.decide.gate import Decision, gate
+from trialframe.decide.rules import PolicyDecision, gate_policy
 from trialframe.doctor import doctor
 from trialframe.errors import TrialframeError
 from trialframe.estimate.attempts import seq_at_k
@@ -34,6 +36,8 @@ from trialframe.simulate import simulate
 __all__ = [
     "Comparison",
     "Counts",
+    "Decision",
+    "PolicyDecision",
     "TrialframeError",
     "beta_binomial",
     "check_trials",
@@ -44,6 +48,8 @@ __all__ = [
     "flake_index",
     "flaky",
     "g_pass_at_k",
+    "gate",
+    "gate_policy",
     "index",
     "majority",
     "mapping",

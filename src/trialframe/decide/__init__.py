@@ -1,0 +1,1 @@
+"""Estimates -> decisions: ship, hold or don't ship, with the reasons and an exit code."""
