@@ -293,6 +293,100 @@ SUMMARY: tuple[Column, ...] = (
 )
 
 
+LEADERBOARD: tuple[Column, ...] = (
+    Column(name="config", dtype=pl.String, key=True, nullable=False, meaning="system under test"),
+    Column(name="metric", dtype=pl.String, key=True, nullable=False, meaning="what is estimated"),
+    Column(name="value", dtype=pl.Float64, meaning="the estimate on the shared cases"),
+    Column(name="se", dtype=pl.Float64, meaning="standard error of the estimate"),
+    Column(name="low", dtype=pl.Float64, meaning="lower end of the interval"),
+    Column(name="high", dtype=pl.Float64, meaning="upper end of the interval"),
+    Column(name="level", dtype=pl.Float64, meaning="nominal coverage of every interval and set"),
+    Column(name="unit", dtype=pl.String, meaning="unit of value, se, low and high"),
+    Column(name="method", dtype=pl.String, meaning="how se and interval were made"),
+    Column(name="rank", dtype=pl.Int64, nullable=False, meaning="1 is best; ties share a rank"),
+    Column(name="rank_low", dtype=pl.Int64, nullable=False, meaning="best rank the data allow"),
+    Column(name="rank_high", dtype=pl.Int64, nullable=False, meaning="worst rank the data allow"),
+    Column(
+        name="plausibly_best",
+        dtype=pl.Boolean,
+        nullable=False,
+        meaning="not significantly worse than the best, whichever that is",
+    ),
+    Column(name="cases", dtype=pl.Int64, unit="cases", meaning="cases that all configs share"),
+    Column(name="trials", dtype=pl.Int64, unit="trials", meaning="scored trials in the estimate"),
+    Column(name="clusters", dtype=pl.Int64, meaning="independent units behind the intervals"),
+    Column(name="dropped", dtype=pl.Int64, unit="cases", meaning="cases of the config left out"),
+    Column(name="unscored", dtype=pl.Int64, unit="trials", meaning="trials without a verdict"),
+    Column(name="coverage", dtype=pl.Float64, meaning="share of trials with a verdict"),
+    Column(
+        name="cost_uusd",
+        dtype=pl.Float64,
+        unit="micro-dollars",
+        meaning="mean price of a trial, averaged over cases",
+    ),
+    Column(
+        name="cost_uusd_per_pass",
+        dtype=pl.Float64,
+        unit="micro-dollars",
+        meaning="price of one solved case",
+    ),
+    Column(
+        name="cost_uusd_per_pass_low",
+        dtype=pl.Float64,
+        unit="micro-dollars",
+        meaning="lower end of its interval",
+    ),
+    Column(
+        name="cost_uusd_per_pass_high",
+        dtype=pl.Float64,
+        unit="micro-dollars",
+        meaning="upper end of its interval",
+    ),
+    Column(
+        name="pareto",
+        dtype=pl.Boolean,
+        meaning="on the front of cost_uusd and value: nothing is as cheap and as good and better",
+    ),
+    Column(
+        name="pareto_share",
+        dtype=pl.Float64,
+        meaning="share of bootstrap resamples in which it is on the front",
+    ),
+    Column(name="warnings", dtype=pl.String, meaning="what to know before quoting the row"),
+)
+
+COMPARISONS: tuple[Column, ...] = (
+    Column(name="baseline", dtype=pl.String, key=True, nullable=False, meaning="compared with"),
+    Column(name="candidate", dtype=pl.String, key=True, nullable=False, meaning="compared"),
+    Column(name="metric", dtype=pl.String, key=True, nullable=False, meaning="what is compared"),
+    Column(name="diff", dtype=pl.Float64, meaning="candidate minus baseline on shared cases"),
+    Column(name="se", dtype=pl.Float64, meaning="standard error of the difference"),
+    Column(name="low", dtype=pl.Float64, meaning="lower end of the pair's own interval"),
+    Column(name="high", dtype=pl.Float64, meaning="upper end of the pair's own interval"),
+    Column(name="level", dtype=pl.Float64, meaning="nominal coverage of the intervals"),
+    Column(name="interval", dtype=pl.String, meaning="how low and high were made"),
+    Column(name="df", dtype=pl.Float64, meaning="degrees of freedom of the t interval"),
+    Column(name="pvalue", dtype=pl.Float64, meaning="the pair's own two-sided p-value"),
+    Column(name="exact", dtype=pl.Boolean, meaning="whether that test is exact"),
+    Column(name="adjust", dtype=pl.String, meaning="how p-values are adjusted for each other"),
+    Column(name="adjusted", dtype=pl.Float64, meaning="adjusted p-value"),
+    Column(name="simultaneous_low", dtype=pl.Float64, meaning="lower end over all pairs, max-t"),
+    Column(name="simultaneous_high", dtype=pl.Float64, meaning="upper end over all pairs, max-t"),
+    Column(name="verdict", dtype=pl.String, nullable=False, meaning="better, worse, inconclusive"),
+    Column(name="baseline_value", dtype=pl.Float64, meaning="the baseline's mean on shared cases"),
+    Column(name="candidate_value", dtype=pl.Float64, meaning="the candidate's mean"),
+    Column(name="cases", dtype=pl.Int64, unit="cases", meaning="shared cases with both values"),
+    Column(name="units", dtype=pl.Int64, meaning="independent units: clusters or cases"),
+    Column(name="changed", dtype=pl.Int64, meaning="units whose sum of differences is not 0"),
+    Column(name="wins", dtype=pl.Int64, unit="cases", meaning="where the candidate is higher"),
+    Column(name="losses", dtype=pl.Int64, unit="cases", meaning="where it is lower"),
+    Column(name="only_baseline", dtype=pl.Int64, unit="cases", meaning="which the candidate lacks"),
+    Column(name="only_candidate", dtype=pl.Int64, unit="cases", meaning="which the baseline lacks"),
+    Column(name="undefined", dtype=pl.Int64, unit="cases", meaning="shared without both values"),
+    Column(name="warnings", dtype=pl.String, meaning="what weakens the row"),
+)
+
+
 def column(table: tuple[Column, ...], name: str) -> Column:
     """The column of a table by name."""
     return next(item for item in table if item.name == name)

@@ -81,8 +81,8 @@ def joint_means(values: Floats, weights: Floats, cluster: Ints | None = None) ->
     values, weights = values[keep], weights[keep]
     cluster = None if cluster is None else cluster[keep]
     fit = clustered_mean(values, weights, cluster)
-    influence = _influence(values - fit.mean, weights, cluster)
-    covariance = influence.T @ influence
+    parts = _influence(values - fit.mean, weights, cluster)
+    covariance = parts.T @ parts
     if np.isnan(fit.df[0]):
         covariance = np.full_like(covariance, np.nan)
     return Joint(
@@ -196,6 +196,27 @@ def bootstrap_draws(
         np.divide(totals[:, :columns], below, out=block, where=below > 0)
         start += len(totals)
     return made
+
+
+def influence(values: Floats, weights: Floats, cluster: Ints | None = None) -> Floats:
+    """What each unit adds to the error of a weighted mean, with the CR2 correction.
+
+    Args:
+        values: Case values, shape (M, K), no NaN.
+        weights: Case weights, shape (M,), > 0.
+        cluster: Cluster codes, shape (M,); None when every case is its own unit.
+
+    Returns:
+        Shape (units, K), units in ascending order of their codes; the root of the sum of squares
+        of a column is its standard error.
+
+    Example:
+        >>> parts = influence(np.array([[1.0], [0.0], [1.0]]), np.ones(3))
+        >>> round(float(np.sqrt((parts**2).sum())), 4)
+        0.3333
+    """
+    mean = (weights @ values) / weights.sum()
+    return _influence(values - mean, weights, cluster)
 
 
 def _resampled(table: Floats, rng: np.random.Generator, resamples: int) -> Iterator[Floats]:

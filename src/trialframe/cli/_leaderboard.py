@@ -1,0 +1,137 @@
+"""The commands that look at many configs: leaderboard and compare-all."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, cast
+
+import typer
+
+from trialframe.cli import _options as opt
+from trialframe.cli._estimate import Level, Resamples, Short, Units, loaded
+from trialframe.cli._output import output_of, say
+from trialframe.estimate.compare_all import compare_all as compared
+from trialframe.estimate.leaderboard import leaderboard as ranked
+
+Metric = Annotated[
+    str, typer.Option("--metric", "-m", help="A metric with one value per case, such as pass^5.")
+]
+Cases = Annotated[
+    str, typer.Option(metavar="WORD", help="shared: rank on the cases all configs have; or raise.")
+]
+Best = Annotated[
+    str,
+    typer.Option(metavar="WORD", help="How the plausibly best are found: max-t, bootstrap, mcs."),
+]
+Ranks = Annotated[
+    str, typer.Option(metavar="WORD", help="Rank intervals: simultaneous, or marginal.")
+]
+Baseline = Annotated[
+    str | None, typer.Option(help="Compare all others with this config; default: all pairs.")
+]
+Adjust = Annotated[
+    str, typer.Option(metavar="WORD", help="Adjust p-values: holm, max-t, bh, or none.")
+]
+
+
+@opt.takes_columns
+def leaderboard(
+    files: opt.Files,
+    *,
+    columns: opt.Columns,
+    metric: Metric = "pass@1",
+    by: opt.By = None,
+    level: Level = 0.95,
+    short_cases: Short = "null",
+    units: Units = "clusters",
+    cases: Cases = "shared",
+    best: Best = "max-t",
+    ranks: Ranks = "simultaneous",
+    resamples: Resamples = 10_000,
+    seed: opt.Seed = 0,
+    unscored: opt.Unscored = None,
+    zeros: opt.Zeros = None,
+    keep: opt.Keep = "raise",
+    attempts: opt.Attempts = "raise",
+    format_: opt.Format = None,
+    output: opt.To = None,
+) -> int:
+    """Rank all configs on the cases they share, with rank intervals and the plausibly best."""
+    from trialframe.report import leaderboard as report
+    from trialframe.report import text
+
+    out = output_of(format_, output)
+    policy = opt.unscored_of(unscored)
+    data = loaded(files, columns, by=by, zeros=zeros, unscored=policy, keep=keep, attempts=attempts)
+    table = ranked(
+        data.counts,
+        metric=metric,
+        by=by,
+        level=level,
+        short=cast("Any", short_cases),
+        units=units,
+        cases=cases,
+        best=best,
+        ranks=ranks,
+        resamples=resamples,
+        seed=seed,
+    )
+    lines, rows = report.lines(table), report.rows(table)
+    out.write(
+        table,
+        table=lambda console: text.print_section(console, lines, rows),
+        markdown=lambda: text.markdown_section(lines, rows),
+    )
+    for note in data.counts.notes:
+        say(note)
+    return 0
+
+
+@opt.takes_columns
+def compare_all(
+    files: opt.Files,
+    *,
+    columns: opt.Columns,
+    baseline: Baseline = None,
+    metric: Metric = "pass@1",
+    adjust: Adjust = "holm",
+    level: Level = 0.95,
+    short_cases: Short = "null",
+    units: Units = "clusters",
+    resamples: Resamples = 10_000,
+    seed: opt.Seed = 0,
+    unscored: opt.Unscored = None,
+    zeros: opt.Zeros = None,
+    keep: opt.Keep = "raise",
+    attempts: opt.Attempts = "raise",
+    format_: opt.Format = None,
+    output: opt.To = None,
+) -> int:
+    """Compare all pairs, or all configs with a baseline, adjusted for their number."""
+    from trialframe.report import leaderboard as report
+    from trialframe.report import text
+
+    out = output_of(format_, output)
+    policy = opt.unscored_of(unscored)
+    data = loaded(
+        files, columns, by=None, zeros=zeros, unscored=policy, keep=keep, attempts=attempts
+    )
+    table = compared(
+        data.counts,
+        baseline,
+        metric=metric,
+        adjust=adjust,
+        level=level,
+        short=cast("Any", short_cases),
+        units=units,
+        resamples=resamples,
+        seed=seed,
+    )
+    lines, rows = report.pair_lines(table), report.pair_rows(table)
+    out.write(
+        table,
+        table=lambda console: text.print_section(console, lines, rows),
+        markdown=lambda: text.markdown_section(lines, rows),
+    )
+    for note in data.counts.notes:
+        say(note)
+    return 0
