@@ -12,9 +12,11 @@ from trialframe.doctor import doctor
 from trialframe.errors import TrialframeError
 from trialframe.estimate.attempts import seq_at_k
 from trialframe.estimate.compare import compare
+from trialframe.estimate.compare_all import compare_all
 from trialframe.estimate.comparison import Comparison
 from trialframe.estimate.extrapolate import beta_binomial
 from trialframe.estimate.index import index
+from trialframe.estimate.leaderboard import leaderboard
 from trialframe.estimate.regressions import regressions
 from trialframe.estimate.runs import run_summary
 from trialframe.estimate.summary import summary
@@ -42,6 +44,7 @@ __all__ = [
     "beta_binomial",
     "check_trials",
     "compare",
+    "compare_all",
     "counts",
     "counts_sql",
     "doctor",
@@ -51,6 +54,7 @@ __all__ = [
     "gate",
     "gate_policy",
     "index",
+    "leaderboard",
     "majority",
     "mapping",
     "pass_at_k",

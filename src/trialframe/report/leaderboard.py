@@ -30,7 +30,7 @@ def lines(table: pl.DataFrame) -> list[str]:
     best = table.filter("plausibly_best")["config"].n_unique()
     configs = counted(table["config"].n_unique(), "config")
     told = [
-        f"{first['metric']} of {configs} on {cases} shared cases{units}; level {first['level']:.10g}",
+        f"{first['metric']} of {configs} on {cases} shared cases{units}, level {first['level']:g}",
         f"plausibly best: {best}" + (", any of which may be the best" if best > 1 else ""),
     ]
     odd = table.filter(pl.col("plausibly_best") != (pl.col("rank_low") == 1))["config"].to_list()
@@ -101,12 +101,12 @@ def pair_rows(table: pl.DataFrame) -> pl.DataFrame:
     for row in table.iter_rows(named=True):
         wide = row["simultaneous_low"] is not None
         low, high = (row[f"simultaneous_{end}" if wide else end] for end in ("low", "high"))
-        ends = "" if low is None else f" [{low:+.3g}, {high:+.3g}]"
+        ends = "" if low is None else f" [{_signed(low)}, {_signed(high)}]"
         made.append(
             {
                 "baseline": row["baseline"],
                 "candidate": row["candidate"],
-                "difference": MISSING if row["diff"] is None else f"{row['diff']:+.3g}{ends}",
+                "difference": MISSING if row["diff"] is None else f"{_signed(row['diff'])}{ends}",
                 "p": _p(row["pvalue"]),
                 "adjusted": _p(row["adjusted"]),
                 "cases": f"{row['cases']:,}",
@@ -114,6 +114,10 @@ def pair_rows(table: pl.DataFrame) -> pl.DataFrame:
             }
         )
     return pl.DataFrame(made, infer_schema_length=None)
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}" if abs(value) < 10 else f"{value:+.4g}"
 
 
 def _p(value: float | None) -> str:
