@@ -1,6 +1,6 @@
 """The command line: trialframe summary, counts, compare, leaderboard and more; see --help.
 
-Exit codes: 0 fine; 1 a regression suite or a check says no; 2 bad input, with one line on
+Exit codes: 0 fine; 1 a regression suite, a check or a gate says no; 2 bad input, with one line on
 standard error; 130 interrupted; 141 the reader of the output went away.
 """
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trialframe.cli import _check, _compare, _estimate, _leaderboard, _make
+from trialframe.cli import _check, _compare, _estimate, _gate, _leaderboard, _make
 from trialframe.cli._options import as_options
 from trialframe.cli._output import say
 from trialframe.errors import TrialframeError
@@ -38,6 +38,8 @@ for command in (
     _estimate.summary,
     _estimate.counts,
     _compare.compare,
+    _compare.regressions,
+    _gate.gate,
     _leaderboard.compare_all,
     _leaderboard.leaderboard,
     _make.sql,

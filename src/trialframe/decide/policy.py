@@ -84,13 +84,15 @@ class Policy:
     rules: tuple[Rule, ...]
 
 
-def policy_of(policy: str | os.PathLike[str] | Mapping[str, Any]) -> Policy:
-    """Read a policy and check all of it.
+def policy_of(policy: str | os.PathLike[str] | Mapping[str, Any] | Policy) -> Policy:
+    """Read a policy and check all of it; one that was read already is returned.
 
     Raises:
         SourceError: No such file, or no TOML.
         ArgumentError: An unknown key, metric or word, a wrong type, or nothing to decide.
     """
+    if isinstance(policy, Policy):
+        return policy
     source, table = ("policy", policy) if isinstance(policy, Mapping) else _read(policy)
     _known_keys(table, ("gate", "rule"), source)
     settings, rows = table.get("gate"), table.get("rule", [])

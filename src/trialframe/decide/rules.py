@@ -113,7 +113,7 @@ def gate_policy(
     counts: Counts,
     baseline: str,
     candidate: str,
-    policy: str | os.PathLike[str] | Mapping[str, Any],
+    policy: str | os.PathLike[str] | Mapping[str, Any] | Policy,
     *,
     trials: Any = None,
     seed: int = 0,
