@@ -1,9 +1,10 @@
-"""The command that compares two configs."""
+"""The commands that compare two configs: as a whole, and case by case."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+import polars as pl
 import typer
 
 from trialframe.cli import _options as opt
@@ -11,24 +12,80 @@ from trialframe.cli._estimate import Level, Resamples, Units, loaded
 from trialframe.cli._output import output_of, say
 from trialframe.errors import ArgumentError
 from trialframe.estimate.compare import compare as compared
+from trialframe.estimate.headlines import compare_rates
+from trialframe.estimate.regressions import regressions as tested
+from trialframe.read import read
+
+if TYPE_CHECKING:
+    from trialframe.cli._estimate import Loaded
+    from trialframe.cli._output import Output
+    from trialframe.estimate.comparison import Comparison
+
+ABOUT = "Comparison"
 
 Words = Annotated[
-    list[str],
+    list[str] | None,
     typer.Argument(metavar="FILE... BASELINE CANDIDATE", help="Tables, then the two configs."),
 ]
 Metric = Annotated[str, typer.Option("--metric", "-m", help="A metric with one value per case.")]
 Margin = Annotated[
-    float | None, typer.Option(help="Largest acceptable loss, for a non-inferiority claim.")
+    float | None,
+    typer.Option(
+        help="Largest acceptable loss. Exit code 1 unless a loss that large is excluded.",
+        rich_help_panel=ABOUT,
+    ),
+]
+Same = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--same",
+        metavar="COLUMN",
+        help="A column that must agree between the sides, as the scorer; repeatable.",
+        rich_help_panel=ABOUT,
+    ),
+]
+Effect = Annotated[
+    str, typer.Option(help="What is estimated: difference or ratio.", rich_help_panel=ABOUT)
+]
+IntervalName = Annotated[
+    str,
+    typer.Option(
+        "--interval",
+        help="default, t, tango, wald+2, bootstrap, bca or studentised.",
+        rich_help_panel=ABOUT,
+    ),
+]
+Test = Annotated[str, typer.Option(help="sign-flip, mcnemar or mid-p.", rich_help_panel=ABOUT)]
+Base = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RATE/TRIALS",
+        help="Without files: the baseline's headline number, as 0.90/1000.",
+        rich_help_panel=ABOUT,
+    ),
+]
+New = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RATE/TRIALS", help="Without files: the candidate's.", rich_help_panel=ABOUT
+    ),
 ]
 
 
 @opt.takes_columns
 def compare(
-    words: Words,
+    words: Words = None,
     *,
     columns: opt.Columns,
     metric: Metric = "pass@1",
+    by: opt.By = None,
+    same: Same = None,
+    effect: Effect = "difference",
     margin: Margin = None,
+    interval: IntervalName = "default",
+    test: Test = "sign-flip",
+    base: Base = None,
+    new: New = None,
     level: Level = 0.95,
     units: Units = "clusters",
     resamples: Resamples = 10_000,
@@ -40,36 +97,159 @@ def compare(
     format_: opt.Format = None,
     output: opt.To = None,
 ) -> int:
-    """Compare a candidate with a baseline on the cases that both ran."""
-    from trialframe.report import comparison, text
+    """Compare a candidate with a baseline on the cases that both ran.
 
-    if len(words) <= len(("baseline", "candidate")):
-        raise ArgumentError(
-            "compare needs at least one table, then the baseline and the candidate."
-        )
-    *files, baseline, candidate = words
+    Exit code 1: the candidate is worse, the sides are not comparable, or a loss of --margin is
+    not excluded.
+    """
     out = output_of(format_, output)
+    if base is not None or new is not None:
+        return _headlines(words, base, new, margin, level, out)
+    files, baseline, candidate = sides("compare", words)
     policy = opt.unscored_of(unscored)
+    groups, alike = opt.parts(by), opt.parts(same)
     data = loaded(
-        files, columns, by=None, zeros=zeros, unscored=policy, keep=keep, attempts=attempts
+        files,
+        columns,
+        by=[*groups, *alike],
+        zeros=zeros,
+        unscored=policy,
+        keep=keep,
+        attempts=attempts,
     )
     found = compared(
         data.counts,
         baseline,
         candidate,
         metric=metric,
+        by=groups,
+        same=alike,
+        effect=effect,
         margin=margin,
+        interval=interval,
+        test=test,
         level=level,
         units=units,
+        trials=_trials(data),
         resamples=resamples,
         seed=seed,
     )
-    lines, rows = comparison.lines(found), comparison.rows(found)
+    _show(found, out)
+    for note in data.counts.notes:
+        say(note)
+    return int(_against(found))
+
+
+def sides(command: str, words: list[str] | None) -> tuple[list[str], str, str]:
+    """Files, baseline and candidate from the words of a command."""
+    if len(words or []) <= len(("baseline", "candidate")):
+        raise ArgumentError(
+            f"{command} needs at least one table, then the baseline and the candidate."
+        )
+    *files, baseline, candidate = words or []
+    return files, baseline, candidate
+
+
+def _trials(data: Loaded) -> pl.LazyFrame | None:
+    """The trials themselves, when that is what the files hold."""
+    mapping = data.counts.mapping
+    if mapping is None or "n" in mapping["column"]:
+        return None
+    return read(data.frame, **data.columns)
+
+
+def _against(found: Comparison) -> bool:
+    """Whether the comparison speaks against the candidate."""
+    if found.non_inferiority is not None and not found.non_inferiority.holds:
+        return True
+    return found.verdict in {"worse", "not comparable"}
+
+
+def _show(found: Comparison, out: Output) -> None:
+    from trialframe.report import comparison, text
+
+    lines, rows, groups = comparison.lines(found), comparison.rows(found), comparison.groups(found)
+
+    def table(console: Any) -> None:
+        text.print_section(console, lines, rows)
+        if not groups.is_empty():
+            text.print_section(console, [""], groups)
+
+    def markdown() -> str:
+        made = text.markdown_section(lines, rows)
+        return made if groups.is_empty() else made + text.markdown_section([], groups)
+
+    frame = found.to_frame()
+    if found.groups is not None and out.kind in {"json", "parquet"}:
+        frame = frame.with_columns(groups=pl.Series([found.groups.to_dicts()]))
+    elif found.groups is not None and out.kind == "csv":
+        say("the groups are in json and parquet")
+    out.write(frame, table=table, markdown=markdown)
+
+
+def _headlines(
+    words: list[str] | None,
+    base: str | None,
+    new: str | None,
+    margin: float | None,
+    level: float,
+    out: Output,
+) -> int:
+    """Two numbers without their cases."""
+    from trialframe.report import text
+
+    if words or base is None or new is None:
+        raise ArgumentError("--base and --new go together, and without files: --base 0.90/1000.")
+    found = compare_rates(base, new, margin=margin, level=level)
+    lines = [found.claim, *(f"- {caution}" for caution in found.warnings)]
     out.write(
         found.to_frame(),
+        table=lambda console: text.print_section(console, lines, pl.DataFrame()),
+        markdown=lambda: text.markdown_section(lines, pl.DataFrame()),
+    )
+    return int(found.verdict == "worse" or found.non_inferior is False)
+
+
+Adjust = Annotated[str, typer.Option(help="holm, bh, tarone or none.", rich_help_panel=ABOUT)]
+CaseTest = Annotated[
+    str, typer.Option("--method", help="boschloo, fisher or z.", rich_help_panel=ABOUT)
+]
+Alpha = Annotated[float, typer.Option(help="Level of the tests, in (0, 1).", rich_help_panel=ABOUT)]
+
+
+@opt.takes_columns
+def regressions(
+    words: Words = None,
+    *,
+    columns: opt.Columns,
+    method: CaseTest = "boschloo",
+    adjust: Adjust = "holm",
+    alpha: Alpha = 0.05,
+    unscored: opt.Unscored = None,
+    keep: opt.Keep = "raise",
+    attempts: opt.Attempts = "raise",
+    format_: opt.Format = None,
+    output: opt.To = None,
+) -> int:
+    """Test every shared case for a change of its pass rate.
+
+    Exit code 1: at least one case got worse.
+    """
+    from trialframe.report import comparison, text
+
+    out = output_of(format_, output)
+    files, baseline, candidate = sides("regressions", words)
+    policy = opt.unscored_of(unscored)
+    data = loaded(
+        files, columns, by=None, zeros=None, unscored=policy, keep=keep, attempts=attempts
+    )
+    found = tested(data.counts, baseline, candidate, method=method, adjust=adjust, alpha=alpha)
+    lines, rows = comparison.case_lines(found, adjust), comparison.case_rows(found)
+    out.write(
+        found,
         table=lambda console: text.print_section(console, lines, rows),
         markdown=lambda: text.markdown_section(lines, rows),
     )
     for note in data.counts.notes:
         say(note)
-    return 0
+    return int((found["status"] == "regression").any())

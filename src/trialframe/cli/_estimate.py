@@ -83,7 +83,7 @@ Suite = Annotated[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Loaded:
+class Loaded:
     """A table of trials on disk, and its counts.
 
     Attributes:
@@ -106,7 +106,7 @@ def loaded(
     unscored: Any,
     keep: str,
     attempts: str,
-) -> _Loaded:
+) -> Loaded:
     """Read the files once, count, and say on standard error what was taken for what."""
     given = columns.arguments()
     raw, plan = resolved(files, given, columns.threshold)
@@ -123,7 +123,7 @@ def loaded(
         **named,
     )
     _say_mapping(found)
-    return _Loaded(frame=frame, columns=named, counts=found)
+    return Loaded(frame=frame, columns=named, counts=found)
 
 
 def _without_zeros(frame: pl.LazyFrame, plan: Plan, names: list[str]) -> pl.LazyFrame:

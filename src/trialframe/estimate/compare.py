@@ -144,7 +144,13 @@ def compare(
     if groups:
         made = replace(made, groups=subsets.grouped(pairs.frame, request, settings, groups))
     if trials is not None:
-        found = evidence_of(trials, baseline, candidate, pairs.frame["case"])
+        found = evidence_of(
+            trials,
+            baseline,
+            candidate,
+            pairs.frame["case"],
+            failing=counts.unscored == "fail",
+        )
         made = replace(made, evidence=found)
     return _worded(made, pairs)
 

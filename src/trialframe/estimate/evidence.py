@@ -9,6 +9,7 @@ import polars as pl
 
 from trialframe._rollup import ONE_CONFIG
 from trialframe.engine import source_of, sources, trial_rows
+from trialframe.errors import ArgumentError
 from trialframe.read._trials import joined
 from trialframe.results import Result
 
@@ -40,7 +41,9 @@ class Evidence(Result):
     worst_run_candidate: float | None
 
 
-def evidence_of(trials: Any, baseline: str, candidate: str, cases: pl.Series) -> Evidence:
+def evidence_of(
+    trials: Any, baseline: str, candidate: str, cases: pl.Series, *, failing: bool
+) -> Evidence:
     """Look at the trials behind a comparison.
 
     Args:
@@ -48,8 +51,14 @@ def evidence_of(trials: Any, baseline: str, candidate: str, cases: pl.Series) ->
         baseline: Its name.
         candidate: Its name.
         cases: The cases that are compared.
+        failing: Whether trials without a verdict count as failures.
+
+    Raises:
+        ArgumentError: The table holds counts, not trials.
     """
     source = source_of(trials, {}, None)
+    if source.plan.shape == "counts":
+        raise ArgumentError("trials: this table has one row per case; give the trials themselves.")
     rows = trial_rows(source, WANTED)
     keys = {
         "config": _key("config", len(sources(source.plan, "config"))),
@@ -57,6 +66,8 @@ def evidence_of(trials: Any, baseline: str, candidate: str, cases: pl.Series) ->
     }
     compared = pl.col("config").is_in([baseline, candidate]) & pl.col("case").is_in(cases.implode())
     rows = rows.with_columns(**keys).filter(compared)
+    if failing and "passed" in rows.columns:
+        rows = rows.with_columns(pl.col("passed").fill_null(value=False))
     worst = [_worst_run(rows.filter(pl.col("config") == name)) for name in (baseline, candidate)]
     return Evidence(
         started_later=_started_later(rows, candidate),
@@ -95,14 +106,14 @@ def _shared(rows: pl.DataFrame, name: str) -> int | None:
 
 
 def _worst_run(rows: pl.DataFrame) -> float | None:
-    """Lowest pass rate of the runs that cover every case; None for fewer than two of them."""
+    """Lowest pass rate of the runs that have every case; None for fewer than two of them."""
     if "trial__0" not in rows.columns or "passed" not in rows.columns:
         return None
     cases = rows["case"].n_unique()
-    runs = rows.drop_nulls(["trial__0", "passed"]).group_by("trial__0")
+    runs = rows.drop_nulls("trial__0").group_by("trial__0")
     made = runs.agg(pl.col("passed").mean(), pl.col("case").n_unique(), rows=pl.len())
     complete = made.filter((pl.col("case") == cases) & (pl.col("rows") == cases))
-    return _least(complete["passed"].to_list())
+    return _least(complete["passed"].drop_nulls().to_list())
 
 
 def _least(rates: Sequence[float]) -> float | None:

@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from trialframe.estimate.comparison import Comparison, Majority
     from trialframe.estimate.difference import Interval
 
+MANY_PAIRS = 100
+"""Cases from which the Bayesian check adds nothing."""
+
+MOST_CASES = 20
+"""Cases that are listed for people."""
+
 
 def lines(found: Comparison) -> list[str]:
     """The claim first, then what it lacks and what weakens it."""
@@ -115,10 +121,6 @@ def _trials(found: Comparison) -> Iterator[tuple[str, str]]:
         yield "worst run of baseline / candidate", f"{one} / {two}"
 
 
-MANY_PAIRS = 100
-"""Cases from which the Bayesian check adds nothing."""
-
-
 def number(value: float | None) -> str:
     """Four significant digits, or that there is none."""
     return "none" if value is None else f"{value:.4g}"
@@ -130,3 +132,33 @@ def _interval(interval: Interval | None) -> str:
 
 def _ends(low: float | None, high: float | None) -> str:
     return "none" if low is None or high is None else f"[{low:+.4g}, {high:+.4g}]"
+
+
+def case_lines(found: pl.DataFrame, adjust: str) -> list[str]:
+    """How many cases got worse and better, and how many could not tell."""
+    status = dict(found["status"].value_counts().rows())
+    worse, better = status.get("regression", 0), status.get("improvement", 0)
+    rest = f"no evidence in {status.get('no evidence', 0)}"
+    told = [f"{worse} of {found.height} shared cases got worse, {better} better; {rest}."]
+    if unable := status.get("untestable", 0):
+        words = "" if adjust == "none" else f", adjusted by {adjust}"
+        told.append(f"- {unable} untestable: so few trials cannot show a change{words}")
+    if without := status.get("not scored", 0):
+        told.append(f"- {without} without a scored trial on some side")
+    moves = found["transition"].drop_nulls()
+    if moves.len():
+        changed = dict(moves.value_counts().rows())
+        down, up = changed.get("pass to fail", 0), changed.get("fail to pass", 0)
+        told.append(f"- cases with one trial a side: {down} pass to fail, {up} fail to pass")
+    return told
+
+
+def case_rows(found: pl.DataFrame) -> pl.DataFrame:
+    """The cases that changed, the clearest first; else those that moved most."""
+    changed = found.filter(pl.col("status").is_in(["regression", "improvement"]))
+    if changed.is_empty():
+        changed = found.filter(pl.col("diff") != 0)
+    least = pl.min_horizontal("adjusted_worse", "adjusted_better")
+    shown = changed.sort(least, pl.col("diff").abs(), "case", descending=[False, True, False])
+    rates = ["rate_baseline", "rate_candidate", "diff", "adjusted_worse", "adjusted_better"]
+    return shown.select("case", *rates, "status").head(MOST_CASES)
