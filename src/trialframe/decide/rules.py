@@ -279,7 +279,7 @@ def _failing(sides: _Sides, rule: Rule) -> tuple[float, int]:
 
 
 def _worst_run(sides: _Sides, rule: Rule) -> tuple[float, int]:
-    """The candidate's worst complete run: one trial of every case."""
+    """The candidate's worst run among those that hold the most cases, and its fewest scored."""
     if sides.trials is None:
         raise ArgumentError(
             "bound == 'worst run' needs the trials: pass trials=, as tr.read gives them."
@@ -294,17 +294,16 @@ def _worst_run(sides: _Sides, rule: Rule) -> tuple[float, int]:
     columns: dict[str, Any] = {"case": [*case, *run], "trial": None, "cluster": None}
     by = [name for name in sides.counts.by if name not in run]
     cells = count(sides.trials, unscored=unscored, by=by, **columns)
-    mine = _part(cells.select(sides.candidate), rule.guard).frame.filter(pl.col("n") > 0)
+    mine = _part(cells.select(sides.candidate), rule.guard).frame
     parts = [part.drop(run) for part in mine.partition_by(run)]
-    fullest = max((part.height for part in parts), default=0)
-    if not fullest:
-        raise TrialsError(f"{sides.candidate!r} has no run with a verdict.")
-    values = [
-        _summarised(Counts(part), rule, sides.seed)["value"]
-        for part in parts
-        if part.height == fullest
-    ]
-    return (min if rule.sign.startswith(">") else max)(values), fullest
+    fullest = max(part.height for part in parts)
+    complete = [part.filter(pl.col("n") > 0) for part in parts if part.height == fullest]
+    scored = [part for part in complete if part.height]
+    if not scored:
+        raise TrialsError(f"{sides.candidate!r} has no complete run with a verdict.")
+    values = [_summarised(Counts(part), rule, sides.seed)["value"] for part in scored]
+    worst = min if rule.sign.startswith(">") else max
+    return worst(values), min(part.height for part in scored)
 
 
 def _holds(values: Floats, rule: Rule) -> NDArray[np.bool_]:

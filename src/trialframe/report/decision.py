@@ -25,7 +25,7 @@ def print_decision(console: Console, made: Decision | PolicyDecision) -> None:
     (lines, rows), *tables = _tables(made)
     print_section(console, [made.headline, *lines], rows)
     for title, frame in tables:
-        print_section(console, ["", *title], frame)
+        print_section(console, ["", *title] if title else [], frame)
     console.file.write("\n")
     print_section(console, [f"- {text}" for text in _reasons(made)], NOTHING)
 
@@ -60,7 +60,7 @@ def _reasons(made: Decision | PolicyDecision) -> list[str]:
     if isinstance(made, Decision):
         return [*made.reasons, *made.warnings]
     told = [f"{name}: {status}: {why}" for name, status, why in _said(made.rules).rows()]
-    return [*told, *(made.gate.reasons if made.gate else ()), *made.warnings]
+    return told if made.gate is None else [*told, *_reasons(made.gate)]
 
 
 def _said(rules: pl.DataFrame) -> pl.DataFrame:
