@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import combinations
 from math import comb
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from trialframe.kernels.gate import (
     Terms,
     cluster_check,
+    fair_changes,
     ledger,
     smallest_clean_win,
     verdicts,
@@ -177,6 +179,29 @@ def test_cluster_check_flips_whole_clusters() -> None:
     assert got.greater == np.mean(signs.T @ sums >= sums.sum())
     alone = cluster_check(win, np.zeros(9, bool), np.arange(9), terms(1.5), rng)
     assert alone.greater == 0.5**6
+
+
+TRIALS = st.tuples(st.integers(1, 6), st.integers(0, 6), st.integers(1, 6), st.integers(0, 6))
+
+
+def chance(n: int, c: int, m: int) -> Fraction:
+    """Share of the draws of m trials whose majority passes."""
+    drawn = list(combinations([True] * c + [False] * (n - c), m))
+    return Fraction(sum(2 * sum(some) > m for some in drawn), len(drawn))
+
+
+@given(st.lists(TRIALS, min_size=1, max_size=5))
+def test_fair_changes_are_means_over_all_draws(rows: list[tuple[int, int, int, int]]) -> None:
+    rows = [(n, min(c, n), m, min(d, m)) for n, c, m, d in rows]
+    one = [chance(n, c, min(n, m)) for n, c, m, _ in rows]
+    two = [chance(m, d, min(n, m)) for n, _, m, d in rows]
+    got = fair_changes(*np.array(rows).T)
+    assert got[0] == pytest.approx(
+        float(sum(b * (1 - a) for a, b in zip(one, two, strict=True))), abs=1e-12
+    )
+    assert got[1] == pytest.approx(
+        float(sum(a * (1 - b) for a, b in zip(one, two, strict=True))), abs=1e-12
+    )
 
 
 @pytest.mark.slow

@@ -96,10 +96,11 @@ def gate(
     out = output_of(format_, output)
     settings = settings_of(break_cost, alpha, max_breakage, by, guard, looks)
     asked = None if policy is None else policy_of(policy)
-    if asked is not None and settings:
+    elsewhere = [*settings, *(["units"] if units != "clusters" else [])]
+    if asked is not None and elsewhere:
         raise ArgumentError(
-            f"--{next(iter(settings)).replace('_', '-')} and --policy: write the settings of the "
-            "gate in the [gate] table of the policy, or leave --policy out."
+            f"--{elsewhere[0].replace('_', '-')} and --policy: write the settings of the gate in "
+            "the [gate] table of the policy, or leave --policy out."
         )
     data = loaded(
         files,

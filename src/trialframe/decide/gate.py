@@ -330,11 +330,14 @@ def _warnings(made: Decision, comparison: Comparison, found: Ledger) -> list[str
 def _about_majorities(comparison: Comparison) -> list[str]:
     """Where one pass or failure a case says too little, or is not what was compared."""
     pairs, told = comparison.pairs, []
+    pairs = pairs.filter((pl.col("n_baseline") > 0) & (pl.col("n_candidate") > 0))
     differ = int((pairs["n_baseline"] != pairs["n_candidate"]).sum())
     if differ:
+        sides = (f"{name}_{side}" for side in ("baseline", "candidate") for name in ("n", "c"))
+        gained, lost = kernel.fair_changes(*(pairs[name].to_numpy() for name in sides))
         told.append(
-            f"trial counts differ in {words.many(differ, 'case')}: the majority of more trials is "
-            "steadier, so wins and losses may come from that alone"
+            f"trial counts differ in {words.many(differ, 'case')}, and the majority of more trials "
+            f"is steadier: at equal counts {gained:.1f} wins and {lost:.1f} losses are expected"
         )
     half = [pl.col(f"c_{side}") * 2 == pl.col(f"n_{side}") for side in ("baseline", "candidate")]
     halves = pairs.filter(pl.any_horizontal(half)).height

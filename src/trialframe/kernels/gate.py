@@ -178,6 +178,39 @@ def cluster_check(
     return sign_flip(cluster_sums(cases, codes), rng)
 
 
+def fair_changes(n_a: Ints, c_a: Ints, n_b: Ints, c_b: Ints) -> tuple[float, float]:
+    """Expected wins and losses had both sides run the fewer trials of each case.
+
+    The majority of more trials is steadier: at unequal counts the side with more trials wins
+    cases without being better. Not for a test, the numbers are no counts.
+
+    Args:
+        n_a: Trials of A in every case, shape (M,), >= 1.
+        c_a: Passes of A.
+        n_b: Trials of B, >= 1.
+        c_b: Passes of B.
+
+    Returns:
+        Sums over cases of the chance that only B, and only A, passes by majority when
+        m = min(n_a, n_b) of the trials of each side are drawn without replacement.
+
+    Example:
+        >>> one, five = np.array([1, 1]), np.array([5, 5])
+        >>> np.round(fair_changes(one, np.array([1, 0]), five, np.array([4, 4])), 3).tolist()
+        [0.8, 0.2]
+    """
+    from scipy.stats import hypergeom
+
+    fewer = np.minimum(n_a, n_b)
+    sides = []
+    for trials, passes in ((n_a, c_a), (n_b, c_b)):
+        kinds, which = np.unique(np.stack([trials, passes, fewer]), axis=1, return_inverse=True)
+        chance = hypergeom.sf(kinds[2] // 2, kinds[0], kinds[1], kinds[2])
+        sides.append(chance[np.ravel(which)])
+    before, after = sides
+    return float(after @ (1.0 - before)), float(before @ (1.0 - after))
+
+
 def _missing(won: Ints, lost: Ints, terms: Terms) -> Floats:
     """Fewest further wins at which net gain and test both ship; more wins never hurt."""
 
