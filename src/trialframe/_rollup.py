@@ -14,7 +14,7 @@ from trialframe.read._fields import Field, broken, complaint
 from trialframe.read._trials import examples, joined
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 MOST_ROWS = 4096
 """Rows of one case up to which the sum of powers of two stays exact in a double."""
@@ -231,22 +231,35 @@ def _duplicates_message(source: Source) -> str:
     rows, distinct = frame.select(pl.len(), key.n_unique().alias("n")).collect().row(0)
     repeated = frame.filter(key.is_duplicated()).select(names).unique(maintain_order=True).head(3)
     first = ", ".join(str(row) for row in repeated.collect().rows())
-    texts = [name for name in plan.unused if frame.collect_schema()[name] == pl.String]
-    tellers = [
-        name
-        for name in texts[:12]
-        if frame.select(pl.struct(*names, name).n_unique()).collect().item() == rows
-        and _is_label(frame, name, rows)
-    ]
+    schema = frame.collect_schema()
+    texts = [name for name in plan.unused if schema[name] == pl.String]
+    teller = tells_apart(frame, names, texts)
     hint = ""
-    if tellers:
-        config = [*(sources(plan, "config")), tellers[0]]
-        hint = f": with {tellers[0]!r} every row is unique, for example config={config!r}"
+    if teller is not None:
+        config = [*(sources(plan, "config")), teller]
+        hint = f": with {teller!r} every row is unique, for example config={config!r}"
     return f"{rows - distinct:,} {message} First: {short(first, 200)}. {todo}{hint}."
 
 
-def _is_label(frame: pl.LazyFrame, name: str, rows: int) -> bool:
-    """Whether a column sorts rows into a few named groups, as a snapshot or a suite does."""
-    facts = frame.select(pl.col(name).n_unique().alias("n"), pl.col(name).null_count().alias("no"))
-    distinct, unknown = facts.collect().row(0)
-    return bool(unknown == 0 and distinct <= rows / LABEL_ROWS)
+def tells_apart(rows: pl.LazyFrame, key: Sequence[str], texts: Sequence[str]) -> str | None:
+    """The first label that differs between all rows of every repeated key, None without one.
+
+    A label sorts the rows into a few named groups, as a snapshot or a suite does; free text, such
+    as an error, is no part of a key.
+
+    Args:
+        rows: Rows whose key is known.
+        key: Its columns.
+        texts: Columns of text outside the key.
+    """
+    kinds = rows.select(pl.len().alias("__rows"), pl.col(texts).n_unique())
+    blank = rows.select(pl.col(texts).null_count()).collect()
+    seen = kinds.collect().row(0, named=True)
+    most = seen["__rows"] / LABEL_ROWS
+    labels = [name for name in texts if seen[name] <= most and not blank[name].item()]
+    if not labels:
+        return None
+    groups = rows.group_by(key).agg(pl.len().alias("__rows"), pl.col(labels).n_unique())
+    repeated = groups.filter(pl.col("__rows") > 1).drop(key)
+    facts = repeated.select((pl.exclude("__rows") == pl.col("__rows")).all()).collect()
+    return next((name for name in facts.columns if facts[name].item()), None)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from trialframe._rollup import LABEL_ROWS
+from trialframe._rollup import tells_apart
 from trialframe.audit._copies import copied_runs
 from trialframe.audit._inspect import CELL, KEY, Finding, Inspection, findings_frame, named
 from trialframe.errors import short
@@ -90,27 +90,11 @@ def _duplicate_keys(data: Inspection) -> Iterator[Finding]:
 
 
 def _what_tells_apart(data: Inspection, key: list[str]) -> str:
-    """A sentence on a label outside the key that differs within every repeated key.
-
-    A label sorts the rows into a few named groups, as a snapshot does; free text, such as an
-    error, is no part of a key.
-    """
+    """A sentence on a label outside the key that differs within every repeated key."""
     rows = canonical(data.frame, data.plan).drop_nulls(key)
     schema = rows.collect_schema()
     texts = [name for name in data.plan.unused if schema.get(name) == pl.String]
-    kinds = rows.select(pl.len().alias("__rows"), pl.col(texts).n_unique())
-    blank = rows.select(pl.col(texts).null_count()).collect()
-    seen = kinds.collect().row(0, named=True)
-    most = seen["__rows"] / LABEL_ROWS
-    others = [name for name in texts if seen[name] <= most and not blank[name].item()]
-    if not others:
-        return ""
-    groups = rows.group_by(key).agg(
-        pl.len().alias("__rows"), pl.col(others).drop_nulls().n_unique()
-    )
-    repeated = groups.filter(pl.col("__rows") > 1).drop(key)
-    facts = repeated.select((pl.exclude("__rows") == pl.col("__rows")).all()).collect()
-    apart = next((name for name in facts.columns if facts[name].item()), None)
+    apart = tells_apart(rows, key, texts)
     if apart is None:
         return ""
     parts = [*_sources(data, "config"), apart]

@@ -171,10 +171,10 @@ def measured(cases: Cases, name: str) -> Floats:
     if name not in cases.measures:
         return np.full(len(cases), np.nan)
     known, total, _ = cases.measures[name]
-    return _ratio(total, known)
+    return ratio(total, known)
 
 
-def _ratio(part: Floats | Ints, whole: Ints) -> Floats:
+def ratio(part: Floats | Ints, whole: Ints) -> Floats:
     """Elementwise part / whole, NaN where whole is 0."""
     out = np.full(len(whole), np.nan)
     np.divide(part, whole, out=out, where=whole > 0)
@@ -201,14 +201,14 @@ def _per_pass(name: str) -> Metric:
 
     def values(cases: Cases, _request: Request, _short: Short) -> Floats:
         spent = measured(cases, name)
-        rate = _ratio(cases.c, cases.n)
+        rate = ratio(cases.c, cases.n)
         used = ~np.isnan(spent) & ~np.isnan(rate) & (cases.weight > 0)
         out = np.full(len(cases), np.nan)
         total = cases.weight[used].sum()
         passing = (cases.weight[used] @ rate[used]) / total if total > 0 else 0.0
         if passing > 0:
-            ratio = (cases.weight[used] @ spent[used]) / total / passing
-            out[used] = ratio + (spent[used] - ratio * rate[used]) / passing
+            price = (cases.weight[used] @ spent[used]) / total / passing
+            out[used] = price + (spent[used] - price * rate[used]) / passing
         return out
 
     return Metric(
@@ -272,7 +272,7 @@ _TABLE: tuple[Metric, ...] = (
         name="pooled",
         meaning="passes over scored trials of all cases together",
         unit="share",
-        values=lambda cases, _request, _short: _ratio(cases.c, cases.n),
+        values=lambda cases, _request, _short: ratio(cases.c, cases.n),
         shape="pooled",
         bracketed=True,
     ),

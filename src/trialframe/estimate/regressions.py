@@ -10,6 +10,7 @@ import polars as pl
 from trialframe import _checks
 from trialframe.counts import Counts
 from trialframe.errors import ArgumentError, TrialsError
+from trialframe.estimate.metrics import ratio
 from trialframe.kernels import multiple, unpaired
 
 if TYPE_CHECKING:
@@ -123,15 +124,7 @@ def _table(case: pl.Series, sides: Sides, test: str, adjust: str, alpha: float) 
         adjusted = [p for p, _ in found]
         testable = found[0][1]
         changed = [np.nan_to_num(p, nan=1.0) <= alpha for p in adjusted]
-    rate_a, rate_b = (_rate(c, n) for c, n in ((c_a, n_a), (c_b, n_b)))
-    status = np.select(
-        [np.isnan(z), *changed, ~testable],
-        ["not scored", "regression", "improvement", "untestable"],
-        default="no evidence",
-    )
-    single = (n_a == 1) & (n_b == 1)
-    words = np.array([["fail to fail", "fail to pass"], ["pass to fail", "pass to pass"]])
-    moves = words[(c_a > 0).astype(np.int64), (c_b > 0).astype(np.int64)]
+    rate_a, rate_b = ratio(c_a, n_a), ratio(c_b, n_b)
     columns = {
         "case": case,
         "n_baseline": n_a,
@@ -147,18 +140,29 @@ def _table(case: pl.Series, sides: Sides, test: str, adjust: str, alpha: float) 
         "pvalue_better": better,
         "adjusted_better": adjusted[1],
         "least_pvalue": least,
-        "status": status,
-        "transition": moves,
+        "status": _status(np.isnan(z), changed, testable),
     }
-    table = pl.DataFrame(columns, schema=COLUMNS, nan_to_null=True)
-    transition = pl.when(pl.Series(single)).then(pl.col("transition"))
-    return table.with_columns(transition=transition)
+    table = pl.DataFrame(columns, schema_overrides=COLUMNS, nan_to_null=True)
+    return table.with_columns(transition=_transition(sides))
 
 
-def _rate(c: Ints, n: Ints) -> Floats:
-    out = np.full(len(n), np.nan)
-    np.divide(c, n, out=out, where=n > 0)
-    return out
+def _status(
+    unscored: NDArray[np.bool_], changed: list[NDArray[np.bool_]], testable: NDArray[np.bool_]
+) -> NDArray[np.str_]:
+    return np.select(
+        [unscored, *changed, ~testable],
+        ["not scored", "regression", "improvement", "untestable"],
+        default="no evidence",
+    )
+
+
+def _transition(sides: Sides) -> pl.Series:
+    """What happened to the one trial of each side; null where there are several."""
+    n_a, c_a, n_b, c_b = sides
+    words = np.array([["fail to fail", "fail to pass"], ["pass to fail", "pass to pass"]])
+    moves = words[(c_a > 0).astype(np.int64), (c_b > 0).astype(np.int64)]
+    single = pl.Series((n_a == 1) & (n_b == 1))
+    return pl.select(pl.when(single).then(pl.Series(moves))).to_series()
 
 
 def _pvalues(sides: Sides, z: Floats, test: str) -> tuple[Floats, Floats]:
