@@ -38,12 +38,26 @@ def groups(found: Comparison) -> pl.DataFrame:
     """The groups of a comparison, the columns that people read."""
     if found.groups is None:
         return pl.DataFrame()
-    names = [name for name in found.groups.columns if name in found.pairs.columns]
-    wanted = ["cases", "baseline_value", "candidate_value"]
-    effect = ["ratio", "ratio_low", "ratio_high"]
-    effect = effect if found.settings.effect == "ratio" else ["diff", "low", "high"]
-    keys = [name for name in names if name != "diff"]
-    return found.groups.select(*keys, *wanted, *effect, "pvalue_holm", "verdict")
+    prefix = "ratio_" if found.settings.effect == "ratio" else ""
+    effect = "ratio" if prefix else "diff"
+    keys = found.groups.columns[: found.groups.columns.index("cases")]
+    ends = zip(found.groups[f"{prefix}low"], found.groups[f"{prefix}high"], strict=True)
+    numbers = {
+        "baseline": "baseline_value",
+        "candidate": "candidate_value",
+        effect: effect,
+        "p (Holm)": "pvalue_holm",
+    }
+    shown = found.groups.select(
+        *keys,
+        "cases",
+        *(pl.Series(new, map(number, found.groups[old])) for new, old in numbers.items()),
+        "verdict",
+    )
+    sign = "" if prefix else "+"
+    told = [_ends(low, high, sign) for low, high in ends]
+    interval = pl.Series(f"{found.level:.0%} interval", told)
+    return shown.insert_column(shown.columns.index("p (Holm)"), interval)
 
 
 def _estimate(found: Comparison) -> Iterator[tuple[str, str]]:
@@ -130,8 +144,9 @@ def _interval(interval: Interval | None) -> str:
     return "none" if interval is None else _ends(interval.low, interval.high)
 
 
-def _ends(low: float | None, high: float | None) -> str:
-    return "none" if low is None or high is None else f"[{low:+.4g}, {high:+.4g}]"
+def _ends(low: float | None, high: float | None, sign: str = "+") -> str:
+    known = low is not None and high is not None
+    return f"[{low:{sign}.4g}, {high:{sign}.4g}]" if known else "none"
 
 
 def case_lines(found: pl.DataFrame, adjust: str) -> list[str]:
