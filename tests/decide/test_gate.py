@@ -222,6 +222,13 @@ def test_groups_are_listed_with_their_own_numbers() -> None:
     assert "repo=a, hard=true" in got.claim
 
 
+def test_a_column_named_twice_is_used_once() -> None:
+    pairs = of_ledger(1, 0, 1, level=["x", "y"])
+    got = tr.gate(compared(pairs), by=["level", "level"], guard=None)
+    assert got.by == ("level",)
+    assert got.groups["name"].to_list() == ["level=x", "level=y"]
+
+
 def test_guard_columns_and_values_may_hold_equals_signs() -> None:
     pairs = of_ledger(1, 0, 1, **{"a=b": ["x=y", "z"]})
     assert tr.gate(compared(pairs), guard="a=b=x=y").groups["cases"].to_list() == [1]
@@ -240,6 +247,8 @@ def test_guard_columns_and_values_may_hold_equals_signs() -> None:
         ({"max_breakage": -0.1}, ArgumentError, "max_breakage"),
         ({"max_breakage": math.nan}, ArgumentError, "max_breakage"),
         ({"break_cost": 0.99}, ArgumentError, "must be at least 1"),
+        ({"break_cost": True}, ArgumentError, r"must be a number in \[1, 1e\+06\]"),
+        ({"break_cost": -math.inf}, ArgumentError, "must be at least 1"),
         ({"break_cost": math.inf}, ArgumentError, "break_cost"),
         ({"break_cost": math.nan}, ArgumentError, "break_cost"),
         ({"looks": 0}, ArgumentError, "looks"),

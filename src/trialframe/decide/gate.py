@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -114,7 +115,7 @@ def gate(
     alpha: float = 0.05,
     max_breakage: float = 0.10,
     by: str | Sequence[str] | None = None,
-    guard: Guard | Sequence[Guard] = (),
+    guard: Guard | Sequence[Guard] | None = (),
     looks: int = 1,
 ) -> Decision:
     """Decide whether to ship the candidate: it must gain clearly more than it breaks.
@@ -165,13 +166,17 @@ def gate(
             f"comparison is a {type(comparison).__name__}, must be what tr.compare(...) returns."
         )
     terms = terms_of(break_cost, alpha, max_breakage)
-    by = _checks.names(by, "by")
+    by = tuple(dict.fromkeys(_checks.names(by, "by")))
     looks = _checks.integer(looks, "looks", low=1)
     comparable = comparison.verdict != DIFFER
     cases = _ledger(comparison) if comparable else pl.DataFrame(schema=NO_CASES)
     sums = {name: int(cases[name].sum()) for name in SUMS}
     found = kernel.ledger(sums["wins"], sums["losses"], sums["solved"], terms)
-    parts = part_sums(cases, by, guard) if comparable else part_sums(cases, (), ())
+    parts = (
+        part_sums(cases, by, () if guard is None else guard)
+        if comparable
+        else part_sums(cases, (), ())
+    )
     groups = _groups(parts, terms)
     breached = bool(groups["breached"].any())
     blocked = _blocked(comparison, sums["solved"])
@@ -222,12 +227,12 @@ def terms_of(break_cost: object, alpha: object, max_breakage: object) -> Terms:
     Raises:
         ArgumentError: A setting outside its range.
     """
-    cost = _checks.between(break_cost, "break_cost", low=0.0, high=MOST_BREAK_COST)
-    if cost < 1:
+    if isinstance(break_cost, Real) and break_cost < 1:
         raise ArgumentError(
             f"break_cost == {short(break_cost)}, must be at least 1: below it a broken case would "
             "cost less than a gained one is worth."
         )
+    cost = _checks.between(break_cost, "break_cost", low=1.0, high=MOST_BREAK_COST)
     level = _checks.between(alpha, "alpha")
     if level == 0:
         raise ArgumentError("alpha == 0, must be above 0 and at most 1: at 0 nothing ships.")
