@@ -10,13 +10,17 @@ from trialframe.decide.gate import Decision, gate
 from trialframe.decide.rules import PolicyDecision, gate_policy
 from trialframe.doctor import doctor
 from trialframe.errors import TrialframeError
+from trialframe.estimate.allocation import trials_or_cases
 from trialframe.estimate.attempts import seq_at_k
 from trialframe.estimate.compare import compare
 from trialframe.estimate.compare_all import compare_all
 from trialframe.estimate.comparison import Comparison
 from trialframe.estimate.extrapolate import beta_binomial
+from trialframe.estimate.headlines import Headlines, compare_rates
 from trialframe.estimate.index import index
 from trialframe.estimate.leaderboard import leaderboard
+from trialframe.estimate.planned import Power
+from trialframe.estimate.power import cases_needed, mde, power, power_table
 from trialframe.estimate.regressions import regressions
 from trialframe.estimate.runs import run_summary
 from trialframe.estimate.summary import summary
@@ -39,12 +43,16 @@ __all__ = [
     "Comparison",
     "Counts",
     "Decision",
+    "Headlines",
     "PolicyDecision",
+    "Power",
     "TrialframeError",
     "beta_binomial",
+    "cases_needed",
     "check_trials",
     "compare",
     "compare_all",
+    "compare_rates",
     "counts",
     "counts_sql",
     "doctor",
@@ -57,9 +65,12 @@ __all__ = [
     "leaderboard",
     "majority",
     "mapping",
+    "mde",
     "pass_at_k",
     "pass_hat_k",
     "pass_rate",
+    "power",
+    "power_table",
     "read",
     "regressions",
     "run_summary",
@@ -67,5 +78,6 @@ __all__ = [
     "seq_at_k",
     "simulate",
     "summary",
+    "trials_or_cases",
     "wilson",
 ]

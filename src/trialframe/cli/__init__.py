@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trialframe.cli import _check, _compare, _estimate, _gate, _leaderboard, _make
+from trialframe.cli import _check, _compare, _estimate, _gate, _leaderboard, _make, _power
 from trialframe.cli._options import as_options
 from trialframe.cli._output import say
 from trialframe.errors import TrialframeError
@@ -42,6 +42,7 @@ for command in (
     _gate.gate,
     _leaderboard.compare_all,
     _leaderboard.leaderboard,
+    _power.power,
     _make.sql,
     _check.check,
     _check.doctor,

@@ -271,8 +271,10 @@ def parts(texts: list[str] | None) -> list[str]:
     return [part.strip() for text in texts or () for part in text.split(",") if part.strip()]
 
 
+_PLANNED = ("baseline", "candidate", "rate", "icc", "correlation", "discordance", "trials")
+_OTHERS = ("threshold", "keep", "attempts", "unscored", "zero_is_missing", *_PLANNED)
 _ARGUMENT = re.compile(
-    rf"\b({'|'.join([*NAMED, 'threshold', 'keep', 'attempts', 'unscored', 'zero_is_missing'])})="
+    rf"\b({'|'.join([*NAMED, *_OTHERS])})="
     r"""(\[[^\]]*\]|'[^']*'|"[^"]*"|pl\.col\("[^"]+"\) == "[^"]*"|[\d.]+|(?=[,) ]))"""
 )
 

@@ -235,7 +235,7 @@ def _suite_high(c: Floats, n: Floats, w: Floats, level: float) -> float:
         # each form of the root where it subtracts nothing
         large = (root - linear) / (2.0 * slope)
         small = np.divide(2.0 * c, root + linear, out=np.zeros_like(c), where=root + linear > 0)
-        return np.clip(np.where(linear > 0, small, large), 0.0, 1.0)
+        return np.asarray(np.clip(np.where(linear > 0, small, large), 0.0, 1.0))
 
     def spent(p: Floats) -> float:
         return float((mixture - xlogy(c, p) - xlog1py(n - c, -p)).sum())

@@ -1,0 +1,183 @@
+"""The command that plans a comparison."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import polars as pl
+import typer
+
+from trialframe.cli import _options as opt
+from trialframe.cli._estimate import Units, loaded
+from trialframe.cli._output import output_of, say
+from trialframe.errors import ArgumentError, short
+from trialframe.estimate.power import CASES, EFFECTS, cases_needed, mde, power_table
+from trialframe.report.numbers import MISSING, shown
+
+if TYPE_CHECKING:
+    from trialframe.counts import Counts
+
+ABOUT = "Assumptions (without files, or about the other config)"
+ABOUT_PLAN = "Plan"
+
+Pilot = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[FILE...]", help="Tables of a pilot; none: plan from assumptions."),
+]
+
+
+def _number(flag: str, text: str, panel: str = ABOUT) -> Any:
+    return typer.Option(flag, metavar="NUMBER", help=text, rich_help_panel=panel)
+
+
+def _list(flag: str, text: str) -> Any:
+    return typer.Option(flag, metavar="LIST", help=text, rich_help_panel=ABOUT_PLAN)
+
+
+Baseline = Annotated[
+    str | None, typer.Option(metavar="CONFIG", help="Config of the pilot; the only one will do.")
+]
+Candidate = Annotated[str | None, typer.Option(metavar="CONFIG", help="The other config.")]
+Metric = Annotated[str, typer.Option("--metric", "-m", help="A metric with one value per case.")]
+Effects = Annotated[list[str] | None, _list("--effect", "True differences, as 0.02,0.05.")]
+Cases = Annotated[list[str] | None, _list("--cases", "Numbers of shared cases, as 100,500.")]
+Trials = Annotated[
+    list[str] | None,
+    _list("--trials", "Trials per case and side: one number, or baseline,candidate."),
+]
+Target = Annotated[float, _number("--power", "Power to reach.", ABOUT_PLAN)]
+Test = Annotated[
+    str, typer.Option("--test", help="t, z or mcnemar (exact).", rich_help_panel=ABOUT_PLAN)
+]
+Alpha = Annotated[float, _number("--alpha", "Two-sided level.", ABOUT_PLAN)]
+Rate = Annotated[float | None, _number("--rate", "Pass rate of the baseline.")]
+Icc = Annotated[float | None, _number("--icc", "Share of a trial's variance between cases.")]
+Correlation = Annotated[
+    float | None, _number("--correlation", "Of case rates between the configs; 0.5 by default.")
+]
+Discordance = Annotated[
+    float | None, _number("--discordance", "Share of cases whose outcomes disagree.")
+]
+DesignEffect = Annotated[
+    float | None, _number("--design-effect", "Factor on the variance for clustered cases.")
+]
+
+
+@opt.takes_columns
+def power(
+    files: Pilot = None,
+    *,
+    columns: opt.Columns,
+    baseline: Baseline = None,
+    candidate: Candidate = None,
+    metric: Metric = "pass@1",
+    effect: Effects = None,
+    cases: Cases = None,
+    trials: Trials = None,
+    target: Target = 0.8,
+    test: Test = "t",
+    alpha: Alpha = 0.05,
+    rate: Rate = None,
+    icc: Icc = None,
+    correlation: Correlation = None,
+    discordance: Discordance = None,
+    design_effect: DesignEffect = None,
+    units: Units = "clusters",
+    unscored: opt.Unscored = None,
+    zeros: opt.Zeros = None,
+    keep: opt.Keep = "raise",
+    attempts: opt.Attempts = "raise",
+    format_: opt.Format = None,
+    output: opt.To = None,
+) -> int:
+    """Say how many cases show which difference, from a pilot or from assumptions."""
+    from trialframe.report import text
+
+    out = output_of(format_, output)
+    effects = _decimals(effect) or list(EFFECTS)
+    sizes = opt.whole_numbers(cases, "--cases") or list(CASES)
+    counts = None
+    if files:
+        counts = loaded(
+            files,
+            columns,
+            by=None,
+            zeros=zeros,
+            unscored=opt.unscored_of(unscored),
+            keep=keep,
+            attempts=attempts,
+        ).counts
+    plan: dict[str, Any] = {
+        "baseline": baseline,
+        "candidate": candidate,
+        "metric": metric,
+        "units": units,
+        "trials": _trials(trials),
+        "rate": rate,
+        "icc": icc,
+        "correlation": correlation,
+        "discordance": discordance,
+        "design_effect": design_effect,
+        "test": test,
+        "alpha": alpha,
+    }
+    table = power_table(counts, effects=effects, cases=sizes, **plan)
+    lines = _lines(counts, effects, target, plan) if out.for_people else []
+    rows = _rows(table)
+    out.write(
+        table,
+        table=lambda console: text.print_section(console, lines, rows),
+        markdown=lambda: text.markdown_section(lines, rows),
+    )
+    for note in counts.notes if counts is not None else ():
+        say(note)
+    return 0
+
+
+def _decimals(texts: list[str] | None) -> list[float]:
+    """Numbers of a comma list or of a repeated option."""
+    try:
+        return [float(part) for part in opt.parts(texts)]
+    except ValueError:
+        told = short(",".join(texts or ()))
+        raise ArgumentError(f"--effect == {told}, must be numbers, as in 0.02,0.05.") from None
+
+
+def _trials(texts: list[str] | None) -> int | tuple[int, ...] | None:
+    numbers = opt.whole_numbers(texts, "--trials")
+    if numbers is None:
+        return None
+    return numbers[0] if len(numbers) == 1 else tuple(numbers)
+
+
+def _lines(
+    counts: Counts | None, effects: list[float], target: float, plan: dict[str, Any]
+) -> list[str]:
+    """What the pilot's own cases show, how many each effect needs, and what that rests on."""
+    needed = [cases_needed(counts, effect=effect, power=target, **plan) for effect in effects]
+    lines = [mde(counts, power=target, **plan).reading] if counts is not None else []
+    told = [
+        f"{effect:g}: {MISSING if found.cases is None else format(found.cases, ',')}"
+        for effect, found in zip(effects, needed, strict=True)
+    ]
+    lines.append(f"cases for {shown(target, 'share')} power at effect {'; '.join(told)}")
+    if plan["test"] == "mcnemar":
+        best = [
+            f"{effect:g}: {MISSING if found.best_case is None else format(found.best_case, ',.0f')}"
+            for effect, found in zip(effects, needed, strict=True)
+        ]
+        lines.append(f"when no case gets worse {'; '.join(best)}")
+    return [*lines, *(f"- {note}" for note in needed[0].assumptions)]
+
+
+def _rows(table: pl.DataFrame) -> pl.DataFrame:
+    """One row per number of cases, one column per effect."""
+    cells = [shown(value, "share") for value in table["power"]]
+    if "power_best_case" in table.columns:
+        best = [shown(value, "share") for value in table["power_best_case"]]
+        cells = [f"{one} / {two} at best" for one, two in zip(cells, best, strict=True)]
+    effects = [f"{effect:+g}" for effect in table["effect"]]
+    made: dict[str, list[Any]] = {"cases": table["cases"].unique(maintain_order=True).to_list()}
+    for name in dict.fromkeys(effects):
+        made[name] = [c for c, e in zip(cells, effects, strict=True) if e == name]
+    return pl.DataFrame(made)
