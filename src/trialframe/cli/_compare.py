@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import polars as pl
 import typer
@@ -10,6 +10,7 @@ import typer
 from trialframe.cli import _options as opt
 from trialframe.cli._estimate import Level, Resamples, Units, loaded
 from trialframe.cli._output import output_of, say
+from trialframe.decide.gate import gate as decided
 from trialframe.errors import ArgumentError
 from trialframe.estimate.compare import compare as compared
 from trialframe.estimate.headlines import compare_rates
@@ -17,8 +18,11 @@ from trialframe.estimate.regressions import regressions as tested
 from trialframe.read import read
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from trialframe.cli._estimate import Loaded
     from trialframe.cli._output import Output
+    from trialframe.decide.gate import Decision
     from trialframe.estimate.comparison import Comparison
 
 ABOUT = "Comparison"
@@ -56,6 +60,14 @@ IntervalName = Annotated[
     ),
 ]
 Test = Annotated[str, typer.Option(help="sign-flip, mcnemar or mid-p.", rich_help_panel=ABOUT)]
+Gate = Annotated[
+    bool,
+    typer.Option(
+        "--gate",
+        help="Decide as well whether to ship, with --by as groups; see the command gate.",
+        rich_help_panel=ABOUT,
+    ),
+]
 Base = Annotated[
     str | None,
     typer.Option(
@@ -84,6 +96,7 @@ def compare(
     margin: Margin = None,
     interval: IntervalName = "default",
     test: Test = "sign-flip",
+    gate: Gate = False,
     base: Base = None,
     new: New = None,
     level: Level = 0.95,
@@ -100,7 +113,7 @@ def compare(
     """Compare a candidate with a baseline on the cases that both ran.
 
     Exit code 1: the candidate is worse, the sides are not comparable, or a loss of --margin is
-    not excluded.
+    not excluded; with --gate: the decision is not to ship.
     """
     out = output_of(format_, output)
     if base is not None or new is not None:
@@ -134,10 +147,11 @@ def compare(
         resamples=resamples,
         seed=seed,
     )
-    _show(found, out)
+    decision = decided(found, by=groups or None) if gate else None
+    _show(found, decision, out)
     for note in data.counts.notes:
         say(note)
-    return int(_against(found))
+    return int(_against(found)) if decision is None else decision.exit_code
 
 
 def sides(command: str, words: list[str] | None) -> tuple[list[str], str, str]:
@@ -165,26 +179,42 @@ def _against(found: Comparison) -> bool:
     return found.verdict in {"worse", "not comparable"}
 
 
-def _show(found: Comparison, out: Output) -> None:
+def _show(found: Comparison, decision: Decision | None, out: Output) -> None:
     from trialframe.report import comparison, text
+    from trialframe.report.decision import markdown_decision, print_decision
 
     lines, rows, groups = comparison.lines(found), comparison.rows(found), comparison.groups(found)
 
-    def table(console: Any) -> None:
+    def table(console: Console) -> None:
         text.print_section(console, lines, rows)
         if not groups.is_empty():
             text.print_section(console, [""], groups)
+        if decision is not None:
+            text.print_section(console, [""], pl.DataFrame())
+            print_decision(console, decision)
 
     def markdown() -> str:
         made = text.markdown_section(lines, rows)
-        return made if groups.is_empty() else made + text.markdown_section([], groups)
+        if not groups.is_empty():
+            made += text.markdown_section([], groups)
+        return made if decision is None else f"{markdown_decision(decision)}\n{made}"
 
+    out.write(_frame(found, decision, out.kind), table=table, markdown=markdown)
+
+
+def _frame(found: Comparison, decision: Decision | None, kind: str) -> pl.DataFrame:
+    """One row; groups where the format can hold them."""
     frame = found.to_frame()
-    if found.groups is not None and out.kind in {"json", "parquet"}:
-        frame = frame.with_columns(groups=pl.Series([found.groups.to_dicts()]))
-    elif found.groups is not None and out.kind == "csv":
+    if decision is not None:
+        made = decision.to_frame()
+        frame = frame.hstack(made.rename({name: f"gate_{name}" for name in made.columns}))
+    if found.groups is None:
+        return frame
+    if kind in {"json", "parquet"}:
+        return frame.with_columns(groups=pl.Series([found.groups.to_dicts()]))
+    if kind == "csv":
         say("the groups are in json and parquet")
-    out.write(frame, table=table, markdown=markdown)
+    return frame
 
 
 def _headlines(

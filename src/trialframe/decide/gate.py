@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import ceil, floor
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 MOST_BREAK_COST = 1e6
 EXIT_CODES = {"ship": 0, "hold": 1, "dont_ship": 1}
 DIFFER = "not comparable"
+ROUNDING = 1e-9
+"""What sums of chances may be off by."""
+
 NO_CASES = {
     "case": pl.String,
     **dict.fromkeys(("n_baseline", "c_baseline", "n_candidate", "c_candidate", *SUMS), pl.Int64),
@@ -147,9 +151,10 @@ def gate(
         P(Bin(w + l, lambda/(1 + lambda)) >= w) < alpha and l/s <= max_breakage. A group or guard
         set is breached when it has a loss and w - lambda l <= 0 or l/s > max_breakage. In this
         order: a breach -> don't ship; ship; P(Bin(w + l, 1/2) >= l) < alpha -> don't ship; hold.
-        Where the two cannot be compared it holds. Boundaries are decided on fractions, the
-        settings taken as the decimals they are typed as. The tests ignore clusters; where there
-        are some, the signs of whole clusters are flipped as a check.
+        Where the two cannot be compared it holds, and also where only unequal trial counts
+        ship: at equal counts the expected wins and losses must ship too. Boundaries are decided
+        on fractions, the settings taken as the decimals they are typed as. The tests ignore
+        clusters; where there are some, the signs of whole clusters are flipped as a check.
 
     References:
         Wang et al. 2026 (arXiv 2609.36043); McNemar 1947, Psychometrika 12:153.
@@ -181,6 +186,8 @@ def gate(
     breached = bool(groups["breached"].any())
     blocked = _blocked(comparison, sums["solved"])
     verdict = "hold" if blocked else str(kernel.verdicts(found, breached=breached))
+    if verdict == "ship" and (uneven := _owed_to_trials(cases, sums["solved"], terms)):
+        verdict, blocked = "hold", uneven
     clusters, flipped = _by_clusters(cases, terms)
     made = Decision(
         verdict=verdict,
@@ -300,6 +307,27 @@ def _blocked(comparison: Comparison, solved: int) -> str | None:
     return None
 
 
+def _owed_to_trials(cases: pl.DataFrame, solved: int, terms: Terms) -> str | None:
+    """Why the wins may come from unequal trial counts alone, if so."""
+    if (cases["n_baseline"] == cases["n_candidate"]).all():
+        return None
+    gained, lost = _at_equal_counts(cases)
+    found = kernel.ledger(floor(gained + ROUNDING), ceil(lost - ROUNDING), solved, terms)
+    if str(kernel.verdicts(found, breached=False)) == "ship":
+        return None
+    return (
+        "trial counts differ, and the majority of more trials is steadier: at equal counts "
+        f"{gained:.1f} wins and {lost:.1f} losses are expected, which would not ship; run both "
+        "equally often"
+    )
+
+
+def _at_equal_counts(cases: pl.DataFrame) -> tuple[float, float]:
+    """Wins and losses to expect had both sides run the fewer trials of each case."""
+    sides = (f"{name}_{side}" for side in ("baseline", "candidate") for name in ("n", "c"))
+    return kernel.fair_changes(*(cases[name].to_numpy() for name in sides))
+
+
 def _by_clusters(cases: pl.DataFrame, terms: Terms) -> tuple[int | None, float | None]:
     """Number of clusters, and the one-sided p-value of flipping their net gains."""
     if "cluster" not in cases.columns:
@@ -338,8 +366,7 @@ def _about_majorities(comparison: Comparison) -> list[str]:
     pairs = pairs.filter((pl.col("n_baseline") > 0) & (pl.col("n_candidate") > 0))
     differ = int((pairs["n_baseline"] != pairs["n_candidate"]).sum())
     if differ:
-        sides = (f"{name}_{side}" for side in ("baseline", "candidate") for name in ("n", "c"))
-        gained, lost = kernel.fair_changes(*(pairs[name].to_numpy() for name in sides))
+        gained, lost = _at_equal_counts(pairs)
         told.append(
             f"trial counts differ in {words.many(differ, 'case')}, and the majority of more trials "
             f"is steadier: at equal counts {gained:.1f} wins and {lost:.1f} losses are expected"

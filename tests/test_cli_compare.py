@@ -1,0 +1,113 @@
+"""The commands compare and regressions: what they print, write and exit with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import trialframe as tr
+from trialframe.cli import main
+
+ROOT = Path(__file__).resolve().parents[1]
+TABLE = str(ROOT / "data" / "leaderboard.parquet")
+PAIR = ("cirrus-flash", "cirrus-pro")
+
+
+@pytest.fixture(scope="module")
+def counts() -> tr.Counts:
+    return tr.counts(tr.read(TABLE), by="difficulty")
+
+
+def record(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, list[dict[str, object]]]:
+    code = main([*words, "-f", "json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_options_reach_the_comparison(
+    capsys: pytest.CaptureFixture[str], counts: tr.Counts
+) -> None:
+    asked = {"effect": "ratio", "test": "mid-p", "units": "cases", "level": 0.9}
+    words = [part for name, value in asked.items() for part in (f"--{name}", str(value))]
+    code, [row] = record(capsys, "compare", TABLE, *PAIR, *words, "--by", "difficulty")
+    assert code == 0
+    made = tr.compare(counts, *PAIR, by="difficulty", **asked)  # type: ignore[arg-type]
+    assert row["claim"] == made.claim
+    assert row["settings_test"] == "mid-p"
+    assert made.groups is not None
+    assert row["groups"] == made.groups.to_dicts()
+
+
+def test_the_exit_code_speaks_against_the_candidate(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--units", "cases"]
+    assert main(["compare", TABLE, *PAIR, *words]) == 0
+    assert main(["compare", TABLE, *PAIR[::-1], *words]) == 1
+    assert main(["compare", TABLE, *PAIR, *words, "--margin", "0.02"]) == 0
+    assert main(["compare", TABLE, *PAIR[::-1], *words, "--margin", "0.02"]) == 1
+    assert main(["compare", TABLE, *PAIR, "--margin", "0"]) == 2
+    assert main(["compare", TABLE, *PAIR, "--same", "nothing"]) == 2
+    assert "nothing" in capsys.readouterr().err
+
+
+def test_what_moved_comes_before_any_number(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "trials.parquet"
+    pl.read_parquet(TABLE).with_columns(scorer=pl.col("config")).write_parquet(path)
+    assert main(["compare", str(path), *PAIR, "--same", "scorer"]) == 1
+    out = capsys.readouterr().out
+    assert "not comparable, as the two sides of shared cases differ in scorer" in out
+    assert "difference" not in out
+
+
+@pytest.mark.parametrize("form", ["table", "md", "csv", "parquet", "json"])
+def test_every_form_holds_the_decision(form: str, tmp_path: Path) -> None:
+    target = tmp_path / f"made.{form}"
+    words = ["--by", "difficulty", "--gate", "-f", form, "-o", str(target)]
+    assert main(["compare", TABLE, *PAIR, *words]) == 1
+    if form == "parquet":
+        made = pl.read_parquet(target)
+        assert made["gate_verdict"].to_list() == ["dont_ship"]
+        assert made["groups"].list.len().to_list() == [3]
+    else:
+        text = target.read_text(encoding="utf-8")
+        assert "Don't ship" in text
+        assert "it is better on cases like these" in text
+
+
+def test_headline_numbers_need_no_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "--base", "0.90/1000", "--new", "0.894/1000"]) == 0
+    assert "unpaired" in capsys.readouterr().out
+    assert main(["compare", "--base", "0.90/1000", "--new", "0.80/1000"]) == 1
+    assert main(["compare", "--base", "0.9/1000", "--new", "0.894/1000", "--margin", "0.02"]) == 1
+    capsys.readouterr()
+    for words in (
+        ["--base", "0.9/1000"],
+        ["--base", "0.9/1000", "--new", "x"],
+        [TABLE, *PAIR, "--base", "0.9/1000", "--new", "0.8/1000"],
+    ):
+        assert main(["compare", *words]) == 2
+        assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_regressions_list_the_cases(capsys: pytest.CaptureFixture[str], counts: tr.Counts) -> None:
+    code, rows = record(capsys, "regressions", TABLE, *PAIR[::-1], "--adjust", "none")
+    wanted = tr.regressions(counts, *PAIR[::-1], adjust="none")
+    assert rows == wanted.to_dicts()
+    assert code == int("regression" in wanted["status"])
+    assert main(["regressions", TABLE, *PAIR, "--adjust", "holm"]) == 0
+    out = capsys.readouterr().out
+    assert "of 150 shared cases got worse" in out
+    assert main(["regressions", TABLE, *PAIR, "--method", "t"]) == 2
+
+
+def test_single_runs_become_transitions(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "single.csv"
+    rows = {"config": ["a", "b"] * 3, "case": list("xxyyzz"), "passed": [1, 0, 0, 1, 1, 1]}
+    pl.DataFrame(rows).write_csv(path)
+    assert main(["regressions", str(path), "a", "b"]) == 0
+    out = capsys.readouterr().out
+    assert "cases with one trial a side: 1 pass to fail, 1 fail to pass" in out
+    assert "3 untestable" in out
