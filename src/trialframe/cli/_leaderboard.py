@@ -12,6 +12,9 @@ from trialframe.cli._output import output_of, say
 from trialframe.estimate.compare_all import compare_all as compared
 from trialframe.estimate.leaderboard import leaderboard as ranked
 
+NAME, NAME_OF_TWO = 0.3, 0.19
+"""Shares of a line that the name of a config may take, alone and as one of a pair."""
+
 Metric = Annotated[
     str, typer.Option("--metric", "-m", help="A metric with one value per case, such as pass^5.")
 ]
@@ -75,11 +78,13 @@ def leaderboard(
         resamples=resamples,
         seed=seed,
     )
-    lines, rows = report.lines(table), report.rows(table)
+    lines = report.lines(table)
     out.write(
         table,
-        table=lambda console: text.print_section(console, lines, rows),
-        markdown=lambda: text.markdown_section(lines, rows),
+        table=lambda console: text.print_section(
+            console, lines, report.rows(table, console.width * NAME)
+        ),
+        markdown=lambda: text.markdown_section(lines, report.rows(table)),
     )
     for note in data.counts.notes:
         say(note)
@@ -126,11 +131,13 @@ def compare_all(
         resamples=resamples,
         seed=seed,
     )
-    lines, rows = report.pair_lines(table), report.pair_rows(table)
+    lines = report.pair_lines(table)
     out.write(
         table,
-        table=lambda console: text.print_section(console, lines, rows),
-        markdown=lambda: text.markdown_section(lines, rows),
+        table=lambda console: text.print_section(
+            console, lines, report.pair_rows(table, console.width * NAME_OF_TWO)
+        ),
+        markdown=lambda: text.markdown_section(lines, report.pair_rows(table)),
     )
     for note in data.counts.notes:
         say(note)

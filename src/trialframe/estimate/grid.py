@@ -161,7 +161,7 @@ def _nothing_shared(configs: list[str], known: Bools, request: Request, where: s
     if len(empty) == len(configs):
         return f"{told}, nor in any: check the metric and its k."
     if empty:
-        return f"{told}: {listed(empty)} has it nowhere. Leave out such configs with counts.select."
+        return f"{told}: nowhere in {listed(empty)}. Keep the others with counts.select(...)."
     rest = np.arange(len(configs))
     while not known[rest].all(axis=0).any():
         # the config without which most cases are shared; if none helps alone, the one with fewest

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from trialframe.report.numbers import MISSING, counted, interval, shown, span
+from trialframe.report import notes as remarks
+from trialframe.report.numbers import MISSING, counted, cut, interval, shown, span
 from trialframe.schema import LEADERBOARD
 
 if TYPE_CHECKING:
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 MONEY = "micro-dollars"
 FEW = 3
+NAME = 32
+"""Characters of a name in a sentence."""
 
 
 def lines(table: pl.DataFrame) -> list[str]:
@@ -36,17 +40,18 @@ def lines(table: pl.DataFrame) -> list[str]:
     odd = table.filter(pl.col("plausibly_best") != (pl.col("rank_low") == 1))["config"].to_list()
     if odd:
         told.append(
-            "the plausibly best and the rank intervals come from two procedures, which differ on "
+            "the plausibly best and the rank intervals are two procedures; they differ on "
             f"{_some(list(dict.fromkeys(odd)))}"
         )
     return [*told, *_warnings(table, "config")]
 
 
-def rows(table: pl.DataFrame) -> pl.DataFrame:
+def rows(table: pl.DataFrame, room: float = math.inf) -> pl.DataFrame:
     """A leaderboard as texts that fit beside each other.
 
     Args:
         table: What `tr.leaderboard` returned.
+        room: Characters that a config's name may take.
     """
     own = {column.name for column in LEADERBOARD}
     by = [name for name in table.columns if name not in own]
@@ -56,7 +61,7 @@ def rows(table: pl.DataFrame) -> pl.DataFrame:
         ends = interval(row["low"], row["high"], row["unit"])
         texts = {name: str(row[name]) for name in by} | {
             "rank": f"{row['rank']} [{row['rank_low']}, {row['rank_high']}]",
-            "config": row["config"],
+            "config": cut(row["config"], room),
             row["metric"]: f"{shown(row['value'], row['unit'])} {ends}".strip(),
             "best?": "maybe" if row["plausibly_best"] else "no",
         }
@@ -91,11 +96,12 @@ def pair_lines(table: pl.DataFrame) -> list[str]:
     return [f"{what}; {where}", *_warnings(table, "candidate")]
 
 
-def pair_rows(table: pl.DataFrame) -> pl.DataFrame:
+def pair_rows(table: pl.DataFrame, room: float = math.inf) -> pl.DataFrame:
     """A table of comparisons as texts that fit beside each other.
 
     Args:
         table: What `tr.compare_all` returned.
+        room: Characters that a config's name may take.
     """
     made = []
     for row in table.iter_rows(named=True):
@@ -104,8 +110,8 @@ def pair_rows(table: pl.DataFrame) -> pl.DataFrame:
         ends = "" if low is None else f" [{_signed(low)}, {_signed(high)}]"
         made.append(
             {
-                "baseline": row["baseline"],
-                "candidate": row["candidate"],
+                "baseline": cut(row["baseline"], room),
+                "candidate": cut(row["candidate"], room),
                 "difference": MISSING if row["diff"] is None else f"{_signed(row['diff'])}{ends}",
                 "p": _p(row["pvalue"]),
                 "adjusted": _p(row["adjusted"]),
@@ -126,13 +132,8 @@ def _p(value: float | None) -> str:
 
 def _warnings(table: pl.DataFrame, who: str) -> Iterator[str]:
     """Every distinct warning once, with the rows that it is about."""
-    found: dict[str, dict[str, None]] = {}
-    for name, texts in table.select(who, "warnings").rows():
-        for text in filter(None, (texts or "").split("; ")):
-            found.setdefault(text, {})[name] = None
-    everyone = table[who].n_unique()
-    for text, names in found.items():
-        yield f"- {text} ({'all' if len(names) == everyone else _some(list(names))})"
+    named = table.select("metric", "warnings", config=who, estimand=pl.lit("cases"))
+    yield from (f"- {text}" for text in remarks.warnings(named.to_dicts()))
 
 
 def _range(numbers: Sequence[int]) -> str:
@@ -141,4 +142,5 @@ def _range(numbers: Sequence[int]) -> str:
 
 def _some(names: Sequence[str]) -> str:
     rest = len(names) - FEW
+    names = [cut(name, NAME) for name in names]
     return ", ".join(names) if rest <= 1 else f"{', '.join(names[:FEW])} and {rest} more"
