@@ -176,3 +176,49 @@ def test_every_table_is_summarised_or_says_why_not(shared_data: Path) -> None:
             table = tr.summary(tr.counts(tr.read(path)))
         assert (table is None) == (path.stem in REFUSED)
         assert table is None or table.height > 0
+
+
+def test_leaderboard_of_swebench_verified(shared_data: Path, expected: dict[str, Any]) -> None:
+    counts = tr.counts(tr.read(shared_data / "swebench_verified_bashonly.parquet"))
+    board = tr.leaderboard(counts, units="cases")
+    wrong = expected["swebench_verified_bashonly"]["known_mismatch"]
+    value = dict(board.select("config", "value").rows())
+    for row in expected["swebench_verified_bashonly"]["rows"]:
+        if row["config"] not in wrong:
+            assert round(100 * value[row["config"]], 2) == row["resolved_pct"]
+    assert board["cases"].unique().to_list() == [500]
+    assert board["plausibly_best"].to_list() == [True] * 3 + [False] * 22
+    assert board["rank"][4:6].to_list() == [5, 5]  # 66.0 % twice
+    assert (board["rank_low"] <= board["rank"]).all()
+    assert (board["rank"] <= board["rank_high"]).all()
+    assert board["pareto_share"].is_between(0, 1).all()
+    pairs = tr.compare_all(counts, board["config"][0], units="cases", adjust="max-t")
+    better = pairs.filter(pl.col("adjusted") < 0.01)
+    assert better.height >= 15
+    assert set(better["verdict"]) == {"worse"}
+    clustered = tr.leaderboard(counts)
+    assert "one cluster holds 46%" in clustered["warnings"][0]
+    assert clustered["clusters"].unique().to_list() == [12]
+
+
+def test_leaderboards_of_uneven_and_wide_tables(shared_data: Path) -> None:
+    pro = tr.counts(tr.read(shared_data / "swebench_pro.parquet"))
+    board = tr.leaderboard(pro)
+    assert board["cases"].unique().to_list() == [418]
+    with pytest.raises(TrialsError, match="cover different cases: 418 are shared"):
+        tr.leaderboard(pro, cases="raise")
+    pairs = tr.compare_all(pro)
+    assert pairs.height == 36
+    assert pairs["cases"].min() >= 418
+    bfcl = tr.read(shared_data / "bfcl_v1_2024.parquet")
+    wide = tr.leaderboard(tr.counts(bfcl, config=["snapshot", "config"]), units="cases")
+    assert wide.height == 128
+    assert 1 <= wide["plausibly_best"].sum() < 20
+
+
+def test_leaderboard_of_terminal_bench(terminal_bench: pl.LazyFrame) -> None:
+    board = tr.leaderboard(tr.counts(terminal_bench, unscored="fail"), units="cases")
+    assert board["config"][0] == "droid_claude-4-1-opus"
+    assert board["value"][0] == pytest.approx(0.5875)
+    assert board["plausibly_best"][0]
+    assert not board["plausibly_best"][-1]

@@ -12,7 +12,7 @@ from trialframe.cli._output import output_of, say
 from trialframe.estimate.compare_all import compare_all as compared
 from trialframe.estimate.leaderboard import leaderboard as ranked
 
-NAME, NAME_OF_TWO = 0.3, 0.19
+NAME, NAME_OF_TWO = 0.24, 0.19
 """Shares of a line that the name of a config may take, alone and as one of a pair."""
 
 Metric = Annotated[

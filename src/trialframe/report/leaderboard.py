@@ -112,10 +112,10 @@ def pair_rows(table: pl.DataFrame, room: float = math.inf) -> pl.DataFrame:
             {
                 "baseline": cut(row["baseline"], room),
                 "candidate": cut(row["candidate"], room),
+                "cases": row["cases"],
+                "p": _brief(row["pvalue"]),
+                "adjusted": _brief(row["adjusted"]),
                 "difference": MISSING if row["diff"] is None else f"{_signed(row['diff'])}{ends}",
-                "p": _p(row["pvalue"]),
-                "adjusted": _p(row["adjusted"]),
-                "cases": f"{row['cases']:,}",
                 "verdict": row["verdict"],
             }
         )
@@ -126,8 +126,8 @@ def _signed(value: float) -> str:
     return f"{value:+.3f}" if abs(value) < 10 else f"{value:+.4g}"
 
 
-def _p(value: float | None) -> str:
-    return MISSING if value is None else f"{value:.3g}"
+def _brief(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.3g}")
 
 
 def _warnings(table: pl.DataFrame, who: str) -> Iterator[str]:
