@@ -15,14 +15,17 @@ from trialframe.estimate.attempts import seq_at_k
 from trialframe.estimate.compare import compare
 from trialframe.estimate.compare_all import compare_all
 from trialframe.estimate.comparison import Comparison
+from trialframe.estimate.confidence import ConfidenceSequence, confidence_sequence
 from trialframe.estimate.extrapolate import beta_binomial
 from trialframe.estimate.headlines import Headlines, compare_rates
 from trialframe.estimate.index import index
 from trialframe.estimate.leaderboard import leaderboard
+from trialframe.estimate.next_trials import next_trials
 from trialframe.estimate.planned import Power
 from trialframe.estimate.power import cases_needed, mde, power, power_table
 from trialframe.estimate.regressions import regressions
 from trialframe.estimate.runs import run_summary
+from trialframe.estimate.sequential import Sequential, sequential
 from trialframe.estimate.summary import summary
 from trialframe.export import counts_sql
 from trialframe.expr import (
@@ -41,11 +44,13 @@ from trialframe.simulate import simulate
 
 __all__ = [
     "Comparison",
+    "ConfidenceSequence",
     "Counts",
     "Decision",
     "Headlines",
     "PolicyDecision",
     "Power",
+    "Sequential",
     "TrialframeError",
     "beta_binomial",
     "cases_needed",
@@ -53,6 +58,7 @@ __all__ = [
     "compare",
     "compare_all",
     "compare_rates",
+    "confidence_sequence",
     "counts",
     "counts_sql",
     "doctor",
@@ -66,6 +72,7 @@ __all__ = [
     "majority",
     "mapping",
     "mde",
+    "next_trials",
     "pass_at_k",
     "pass_hat_k",
     "pass_rate",
@@ -76,6 +83,7 @@ __all__ = [
     "run_summary",
     "saturated",
     "seq_at_k",
+    "sequential",
     "simulate",
     "summary",
     "trials_or_cases",

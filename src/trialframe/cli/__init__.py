@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trialframe.cli import _check, _compare, _estimate, _gate, _leaderboard, _make, _power
+from trialframe.cli import (
+    _check,
+    _compare,
+    _estimate,
+    _gate,
+    _leaderboard,
+    _make,
+    _power,
+    _sequential,
+)
 from trialframe.cli._options import as_options
 from trialframe.cli._output import say
 from trialframe.errors import TrialframeError
@@ -43,6 +52,8 @@ for command in (
     _leaderboard.compare_all,
     _leaderboard.leaderboard,
     _power.power,
+    _sequential.sequential,
+    _sequential.next_trials,
     _make.sql,
     _check.check,
     _check.doctor,

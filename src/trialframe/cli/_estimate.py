@@ -71,6 +71,14 @@ Short = Annotated[
     _word("--short", "Cases with fewer than k trials: null (dropped), clamp, min, rate, raise."),
 ]
 Units = Annotated[str, _word("--units", "clusters where there are some, or cases.")]
+Stopping = Annotated[
+    str,
+    _word(
+        "--stopping",
+        "fixed, or adaptive where outcomes decided how often a case was tried: pass@1 of the "
+        "suite with a confidence sequence.",
+    ),
+]
 Resamples = Annotated[int, _number("--resamples", "Bootstrap resamples.")]
 Suite = Annotated[
     str | None,
@@ -166,6 +174,7 @@ def summary(
     level: Level = 0.95,
     short_cases: Short = "null",
     units: Units = "clusters",
+    stopping: Stopping = "fixed",
     resamples: Resamples = 10_000,
     seed: opt.Seed = 0,
     suite: Suite = None,
@@ -185,7 +194,15 @@ def summary(
     policy = opt.unscored_of(unscored)
     data = loaded(files, columns, by=by, zeros=zeros, unscored=policy, keep=keep, attempts=attempts)
     if estimand == "runs":
-        _refuse_for_runs(metric=metric, k=k, by=by, method=method, keep=keep, attempts=attempts)
+        _refuse_for_runs(
+            metric=metric,
+            k=k,
+            by=by,
+            method=method,
+            stopping=stopping,
+            keep=keep,
+            attempts=attempts,
+        )
         table = run_summary(
             data.frame,
             unscored=policy,
@@ -204,6 +221,7 @@ def summary(
             level=level,
             short=cast("Any", short_cases),
             units=units,
+            stopping=stopping,
             resamples=resamples,
             seed=seed,
         )
@@ -212,7 +230,7 @@ def summary(
 
 def _refuse_for_runs(**given: Any) -> None:
     """Options that say nothing about the spread between runs."""
-    defaults = {"method": "default", "keep": "raise", "attempts": "raise"}
+    defaults = {"method": "default", "stopping": "fixed", "keep": "raise", "attempts": "raise"}
     if opt.parts(given["metric"]) == ["pass@1"]:
         given["metric"] = None
     for name, value in given.items():

@@ -72,6 +72,8 @@ def _of_metric(cases: Cases, request: Request) -> Iterator[str]:
 def _of_method(cases: Cases, request: Request, row: dict[str, Any]) -> Iterator[str]:
     if row["method"] == "wilson":
         yield "trials taken as independent"
+    if row["method"] == "mixture-sequence":
+        yield "biased when outcomes decided about trials: quote the interval"
     if row["method"] in {"beta-binomial", "binomial"}:
         yield "model-based"
         if row["method"] == "binomial":

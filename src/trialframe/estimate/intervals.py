@@ -12,6 +12,7 @@ from trialframe.kernels.bayes import bayes_at_n
 from trialframe.kernels.intervals import imbens_manski, score_t, t_interval, wilson, z_interval
 from trialframe.kernels.means import ClusteredMean, clustered_mean
 from trialframe.kernels.resample import bootstrap_mean
+from trialframe.kernels.sequential import suite_sequence
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 METHODS = ("default", "t", "score", "cr1", "bootstrap", "bca", "bayes", "beta-binomial")
+SEQUENCE = "sequence"
+"""Method of stopping="adaptive"; not one to ask for by name."""
 HINT = (
     "score serves metrics between 0 and 1; bayes serves pass@1 with estimand='suite'; "
     "beta-binomial serves pass@k and pass^k; t, score, cr1, bootstrap and bca describe "
@@ -35,7 +38,7 @@ def defined(method: str, estimand: str, request: Request) -> bool:
         return method == "default"
     if method == "beta-binomial":
         return request.metric.name in {"pass@k", "pass^k"}
-    if method == "bayes":
+    if method in {"bayes", SEQUENCE}:
         return estimand == "suite" and request.name in {"pass@1", "pass^1"}
     if method == "score" and request.shape not in BOUNDED:
         return False
@@ -100,6 +103,8 @@ def estimates(
             _bootstrap(made, j, cases, values[:, j], method, level, resamples, seed)
         elif method == "bayes":
             _bayes(made, j, cases, level)
+        elif method == SEQUENCE:
+            _sequence(made, j, cases, level)
     least = np.where(bounds | amounts, 0.0, -np.inf)
     # adding 0 turns the -0.0 that clipping may leave into 0.0
     made.low = np.clip(made.low, least, np.where(bounds, 1.0, np.inf)) + 0.0
@@ -212,6 +217,15 @@ def _bayes(made: _Estimates, j: int, cases: Cases, level: float) -> None:
     interval = z_interval(made.value[j], made.se[j], level)
     made.low[j], made.high[j], made.df[j] = interval.low, interval.high, np.nan
     made.method[j] = "bayes@n"
+
+
+def _sequence(made: _Estimates, j: int, cases: Cases, level: float) -> None:
+    """Bounds that hold whatever decided about the next trial; untried cases may have any rate."""
+    made.se[j], made.df[j] = np.nan, np.nan
+    if (cases.weight > 0).any():
+        interval = suite_sequence(cases.c, cases.n, cases.weight, level)
+        made.low[j], made.high[j] = interval.low, interval.high
+    made.method[j] = "mixture-sequence"
 
 
 def _beta_binomial(

@@ -51,6 +51,7 @@ def summary(
     level: float = 0.95,
     short: Short = "null",
     units: str = "clusters",
+    stopping: str = "fixed",
     resamples: int = 10_000,
     seed: int = 0,
 ) -> pl.DataFrame:
@@ -78,6 +79,9 @@ def summary(
         short: What a case with fewer than k trials does: "null" (dropped and reported),
             "clamp" (k = n), "min" (one smaller k for all), "rate" (c / n), "raise".
         units: "clusters" when the counts have them, or "cases".
+        stopping: "fixed": outcomes did not decide how often a case was tried. "adaptive": they
+            did. Then c / n is biased and no interval above holds; what holds is a confidence
+            sequence of pass@1 with estimand="suite", wide and valid at any time.
         resamples: Bootstrap resamples, 100 to 1,000,000.
         seed: Seed of the bootstrap; row order and engine never change a result.
 
@@ -118,6 +122,9 @@ def summary(
         resamples=_checks.integer(resamples, "resamples", low=100, high=1_000_000),
         seed=_checks.integer(seed, "seed", low=0),
     )
+    adaptive = _checks.one_of(stopping, "stopping", ("fixed", "adaptive")) == "adaptive"
+    if adaptive:
+        settings, metrics = _adaptive(settings, metrics)
     if not isinstance(counts, Counts):
         raise ArgumentError(
             f"counts is a {type(counts).__name__}, must be Counts: call tr.counts(...) first."
@@ -146,6 +153,19 @@ def summary(
         if "outcomes" in names:
             rows += [head | row for row in outcome_rows(counts, frame, settings.level)]
     return _table(rows, counts, groups)
+
+
+def _adaptive(settings: _Settings, metrics: Any) -> tuple[_Settings, Any]:
+    """Settings of the only estimate that holds when outcomes decided about trials."""
+    asked = ("pass@1",) if metrics is None else _checks.names(metrics, "metrics")
+    odd = [name for name in asked if name not in {"pass@1", "pass^1"}]
+    if settings.estimand != "suite" or settings.method != "default" or odd:
+        raise ArgumentError(
+            "stopping='adaptive': where outcomes decided how often a case was tried, only pass@1 "
+            "with estimand='suite' and method='default' has an interval that holds. For cases like "
+            "these use tr.confidence_sequence or tr.sequential on the first trial of every case."
+        )
+    return replace(settings, method=intervals.SEQUENCE), asked
 
 
 def _grid(k: object) -> tuple[int, ...] | None:
