@@ -19,6 +19,7 @@ STAGES = (
     {"counts"},
     {"results"},
     {"estimate", "audit"},
+    {"judge"},
     {"doctor", "decide"},
     {"report", "export"},
     {"cli"},

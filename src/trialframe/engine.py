@@ -345,3 +345,16 @@ def distinct_trials(source: Source) -> int:
 def trial_key(plan: Plan) -> list[str]:
     """Source columns of the key of a trial."""
     return [name for part in ("config", "case", "trial") for name in sources(plan, part)]
+
+
+def at_home(table: Any, names: Callable[[list[str]], list[str]]) -> pl.LazyFrame:
+    """Some columns of any table as a Polars LazyFrame; other engines send only those.
+
+    `names` picks from the columns that there are.
+    """
+    lazy = to_lazy(table)
+    if lazy is not None:
+        return lazy.select(names(lazy.collect_schema().names()))
+    frame = nw.from_native(table).lazy()
+    picked = frame.select(names(frame.collect_schema().names()))
+    return _native(picked.collect(backend="polars")).lazy()

@@ -1,0 +1,1 @@
+"""Judges: how far their verdicts can be trusted, and pass rates corrected for their errors."""

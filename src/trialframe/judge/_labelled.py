@@ -1,0 +1,243 @@
+"""Any table with verdicts and labels as counts per judge, group and case."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from trialframe import _checks
+from trialframe.engine import at_home
+from trialframe.errors import ColumnError, SourceError, TrialsError, did_you_mean, listed, short
+from trialframe.judge._verdicts import truth
+from trialframe.schema import TRIALS, column
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+CELLS = ("tp", "fp", "fn", "tn")
+"""Judge and label pass, judge only, label only, neither."""
+
+OTHERS = ("judged", "judged_pass", "no_verdict")
+"""Rows without a label, those of them that the judge passes, rows with a label only."""
+
+CLUSTER, SPLIT = "_cluster", "_split"
+"""Their names in the cells, so that a column of that name may be a group as well."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Which column of a table is what.
+
+    Attributes:
+        judge: Columns with verdicts of judges, at least one.
+        label: Column with labels.
+        case: Columns that make the case together; empty when every row is its own case.
+        config: Column with the system under test, or None to take all together.
+        cluster: Column with groups of dependent cases, or None.
+        split: Column with splits, or None.
+        by: Columns to group by.
+        notes: What was assumed.
+    """
+
+    judge: tuple[str, ...]
+    label: str
+    case: tuple[str, ...]
+    config: str | None = None
+    cluster: str | None = None
+    split: str | None = None
+    by: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def every(self) -> list[str]:
+        """All columns once."""
+        single = [name for name in (self.config, self.cluster, self.split) if name is not None]
+        return list(dict.fromkeys([*self.judge, self.label, *self.case, *single, *self.by]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labelled:
+    """Verdicts and labels, counted.
+
+    Attributes:
+        cells: One row per judge, config, group, case, cluster and split, sorted, with `tp, fp, fn,
+            tn` rows that have both, `judged` and `judged_pass` rows without a label, and
+            `no_verdict` rows that have a label only.
+        unmapped: Texts that no mapping knows: `column, text, rows`.
+        columns: Where everything came from.
+    """
+
+    cells: pl.DataFrame
+    unmapped: pl.DataFrame
+    columns: Columns
+    notes: tuple[str, ...] = field(default=())
+
+
+def labelled(
+    frame: Any,
+    given: Mapping[str, Any],
+    verdicts: Mapping[Any, bool | None] | None = None,
+) -> Labelled:
+    """Read a table of verdicts and labels.
+
+    Args:
+        frame: Any table.
+        given: judge, label, case, config, cluster, split, by as the caller named them.
+        verdicts: What texts mean.
+
+    Raises:
+        ColumnError: A column is missing, ambiguous or of an unusable type.
+        TrialsError: No rows, null cases, or values that are neither pass nor fail.
+    """
+    picked: list[Columns] = []
+
+    def choose(names: list[str]) -> list[str]:
+        picked.append(_columns(names, given))
+        return picked[0].every
+
+    home = at_home(frame, choose)
+    columns = picked[0]
+    try:
+        table = home.collect()
+    except pl.exceptions.PolarsError as error:
+        raise SourceError(f"the table could not be read: {error}. Check the files.") from error
+    if table.is_empty():
+        raise TrialsError("the table has no rows. Give one row per judged trial.")
+    label = truth(table, columns.label, "label", verdicts)
+    judges = [truth(table, name, "judge", verdicts) for name in columns.judge]
+    keys = _keys(table, columns)
+    parts = [
+        _counted(keys.with_columns(judge_pass=made.values, label_pass=label.values), name)
+        for name, made in sorted(zip(columns.judge, judges, strict=True), key=lambda pair: pair[0])
+    ]
+    unmapped = pl.concat([label.unmapped, *(made.unmapped for made in judges)])
+    cells = pl.concat(parts)
+    return Labelled(cells=cells, unmapped=unmapped, columns=columns, notes=columns.notes)
+
+
+def key_columns(cells: pl.DataFrame) -> list[str]:
+    """The columns that tell rows of a calibration apart: judge, config and groups."""
+    rest = {"case", CLUSTER, SPLIT, *OTHERS, *CELLS}
+    return [name for name in cells.columns if name not in rest]
+
+
+def _columns(names: list[str], given: Mapping[str, Any]) -> Columns:
+    """Match what the caller named, and names that need no naming, to the columns there are."""
+    notes = []
+    judge = _checks.names(given.get("judge"), "judge") or (_found(names, "judge"),)
+    label = given.get("label") or _found(names, "label")
+    case = _checks.names(given.get("case"), "case") or _case(names)
+    if not case:
+        notes.append("no case column: every row is taken as a case of its own")
+    split = given.get("split") or ("split" if "split" in names else None)
+    if split == "split" and not given.get("split"):
+        notes.append("splits are those of the column 'split'")
+    made = Columns(
+        judge=judge,
+        label=label,
+        case=case,
+        config=given.get("config"),
+        cluster=given.get("cluster"),
+        split=split,
+        by=_checks.names(given.get("by"), "by"),
+        notes=tuple(notes),
+    )
+    for word in ("label", "config", "cluster", "split"):
+        value = getattr(made, word)
+        if value is not None and not isinstance(value, str):
+            raise ColumnError(f"{word}={short(value)}: give the name of one column.")
+    if taken := [name for name in made.by if name in {"judge", "config", "case"}]:
+        raise ColumnError(
+            f"by: the result has columns {listed(taken)} of its own. Rename yours, for example "
+            f"by='{taken[0]}_name'."
+        )
+    for name in made.every:
+        if name not in names:
+            raise ColumnError(f"no column {name!r}. {did_you_mean(name, names)}")
+    return made
+
+
+def _found(names: list[str], wanted: str) -> str:
+    """The column that goes by a canonical name or one of its aliases."""
+    known = (wanted, *column(TRIALS, wanted).aliases)
+    found = [name for name in names if name.lower() in known]
+    exact = [name for name in found if name == wanted]
+    if len(exact or found) == 1:
+        return (exact or found)[0]
+    told = f"{listed(found)} could all be it" if found else f"there is none among {listed(names)}"
+    raise ColumnError(f"which column is the {wanted}? {told}. Name it: {wanted}=...")
+
+
+def _case(names: list[str]) -> tuple[str, ...]:
+    known = ("case", *column(TRIALS, "case").aliases)
+    found = [name for name in names if name.lower() in known]
+    if "case" in found or len(found) == 1:
+        return ("case",) if "case" in found else (found[0],)
+    if found:
+        raise ColumnError(
+            f"column 'case' is ambiguous: {listed(found)} could be it. Choose one, for example "
+            f"case={found[0]!r}, or several, for example case={found!r}."
+        )
+    return ()
+
+
+def _keys(table: pl.DataFrame, columns: Columns) -> pl.DataFrame:
+    """Case, config, groups, cluster and split of every row, checked for null."""
+    if not columns.case:
+        case: pl.Expr = pl.int_range(pl.len())
+    elif len(columns.case) == 1:
+        case = pl.col(columns.case[0])
+    else:
+        case = pl.struct(pl.col(columns.case).cast(pl.String)).struct.json_encode()
+    made = {} if columns.config is None else {"config": pl.col(columns.config).cast(pl.String)}
+    made |= {name: pl.col(name) for name in columns.by} | {"case": case}
+    if columns.cluster is not None:
+        made[CLUSTER] = pl.col(columns.cluster)
+    if columns.split is not None:
+        made[SPLIT] = pl.col(columns.split).cast(pl.String)
+    for name in (*columns.case, columns.config, columns.cluster):
+        if name is not None and (holes := table[name].null_count()):
+            raise TrialsError(
+                f"column {name!r} is null in {holes:,} rows. Fill it in or leave those rows out."
+            )
+    return table.select(**made)
+
+
+def _counted(rows: pl.DataFrame, judge: str) -> pl.DataFrame:
+    """Rows of one judge as counts per key."""
+    said, true = pl.col("judge_pass"), pl.col("label_pass")
+    keys = [name for name in rows.columns if name not in {"judge_pass", "label_pass"}]
+    made = {
+        "tp": said & true,
+        "fp": said & ~true,
+        "fn": ~said & true,
+        "tn": ~said & ~true,
+        "judged": said.is_not_null() & true.is_null(),
+        "judged_pass": said & true.is_null(),
+        "no_verdict": said.is_null() & true.is_not_null(),
+    }
+    projected = rows.select(*keys, **{name: test.cast(pl.Int64) for name, test in made.items()})
+    counted = projected.group_by(keys).agg(pl.col(list(made)).sum()).sort(keys)
+    config = pl.col("config") if "config" in keys else pl.lit(None, pl.String).alias("config")
+    rest = [name for name in keys if name != "config"]
+    return counted.select(pl.lit(judge).alias("judge"), config, *rest, *made)
+
+
+def one_cluster_per_case(cells: pl.DataFrame, keys: Sequence[str]) -> None:
+    """Check that a case lies in one cluster; `cells` are sorted by keys and case.
+
+    Raises:
+        TrialsError: It does not.
+    """
+    if CLUSTER not in cells.columns:
+        return
+    same = pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(1)) for name in keys)
+    again = cells.filter(same & pl.col("case").eq_missing(pl.col("case").shift(1)))
+    if again.height:
+        several = again["case"].unique(maintain_order=True)
+        raise TrialsError(
+            f"{len(several):,} cases are in more than one cluster, as {listed(several)}. A case "
+            "belongs to one cluster; make case names differ between clusters."
+        )
