@@ -39,6 +39,7 @@ from trialframe.expr import (
     saturated,
     wilson,
 )
+from trialframe.judge.signals import signal_auroc
 from trialframe.read import mapping, read
 from trialframe.simulate import simulate
 
@@ -84,6 +85,7 @@ __all__ = [
     "saturated",
     "seq_at_k",
     "sequential",
+    "signal_auroc",
     "simulate",
     "summary",
     "trials_or_cases",

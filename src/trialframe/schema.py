@@ -387,6 +387,33 @@ COMPARISONS: tuple[Column, ...] = (
 )
 
 
+SIGNALS: tuple[Column, ...] = (
+    Column(name="config", dtype=pl.String, key=True, nullable=False, meaning="system under test"),
+    Column(name="signal", dtype=pl.String, key=True, nullable=False, meaning="what is judged"),
+    Column(name="role", dtype=pl.String, meaning="signal, or a reference: length, difficulty"),
+    Column(name="value", dtype=pl.Float64, meaning="concordant share of fail/pass pairs"),
+    Column(name="low", dtype=pl.Float64, meaning="lower end of the interval"),
+    Column(name="high", dtype=pl.Float64, meaning="upper end of the interval"),
+    Column(name="se", dtype=pl.Float64, meaning="bootstrap standard error"),
+    Column(name="level", dtype=pl.Float64, meaning="nominal coverage of the interval"),
+    Column(name="macro", dtype=pl.Float64, meaning="mean over cases of their own AUC"),
+    Column(name="pooled", dtype=pl.Float64, meaning="AUC over all pairs, also of different cases"),
+    Column(name="pvalue", dtype=pl.Float64, meaning="two-sided, outcomes permuted within cases"),
+    Column(name="test", dtype=pl.String, meaning="how the p-value was computed"),
+    Column(name="exact", dtype=pl.Boolean, meaning="whether that test is exact"),
+    Column(name="scope", dtype=pl.String, meaning="pairs of the same case, or of all cases"),
+    Column(name="method", dtype=pl.String, meaning="how the interval or the reference was made"),
+    Column(name="cases_used", dtype=pl.Int64, unit="cases", meaning="cases that give pairs"),
+    Column(name="cases", dtype=pl.Int64, unit="cases", meaning="cases of the config"),
+    Column(name="units", dtype=pl.Int64, meaning="cases or clusters that were resampled"),
+    Column(name="pairs", dtype=pl.Int64, meaning="pairs of a failing and a passing trial"),
+    Column(name="trials", dtype=pl.Int64, unit="trials", meaning="scored trials with the signal"),
+    Column(name="missing", dtype=pl.Int64, unit="trials", meaning="scored, without the signal"),
+    Column(name="unscored", dtype=pl.Int64, unit="trials", meaning="trials without a verdict"),
+    Column(name="warnings", dtype=pl.String, meaning="what to know before quoting the row"),
+)
+
+
 def column(table: tuple[Column, ...], name: str) -> Column:
     """The column of a table by name."""
     return next(item for item in table if item.name == name)
