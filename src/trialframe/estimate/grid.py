@@ -135,23 +135,36 @@ def shared(
         raise TrialsError(_nothing_shared(configs, known, request, where))
     kept = [part.filter(pl.Series(common[part["_place"].to_numpy()])) for part in parts]
     left_out = tuple(part.height - some.height for part, some in zip(parts, kept, strict=True))
-    if cases == "raise" and any(left_out):
-        told = [f"{name}: {n:,}" for name, n in zip(configs, left_out, strict=True) if n]
-        raise TrialsError(
-            f"the configs cover different cases{where}: {int(common.sum()):,} are shared, these "
-            f'have more: {listed(told)}. Choose cases="shared" to rank on the shared cases only.'
-        )
+    if cases == "raise":
+        _refuse(configs, left_out, int(common.sum()), where)
     sides = tuple(cases_of(part, clusters=clusters) for part in kept)
     columns = [request.metric.values(side, request, short) for side in sides]
+    _refuse_undefined(configs, columns, request, where)
+    return Grid(
+        configs=tuple(configs), values=np.column_stack(columns), sides=sides, left_out=left_out
+    )
+
+
+def _refuse(configs: list[str], left_out: tuple[int, ...], common: int, where: str) -> None:
+    """Raise when some config has cases that another lacks."""
+    told = [f"{name}: {n:,}" for name, n in zip(configs, left_out, strict=True) if n]
+    if told:
+        raise TrialsError(
+            f"the configs cover different cases{where}: {common:,} are shared, these have more: "
+            f'{listed(told)}. Choose cases="shared" to rank on the shared cases only.'
+        )
+
+
+def _refuse_undefined(
+    configs: list[str], columns: list[Floats], request: Request, where: str
+) -> None:
+    """Raise when the shared cases alone leave a config without a value."""
     for name, column in zip(configs, columns, strict=True):
         if np.isnan(column).any():
             raise TrialsError(
                 f"{name!r} has no {request.name} on the cases that all configs share{where}. "
                 "Leave it out: counts.select(...) takes the configs to keep."
             )
-    return Grid(
-        configs=tuple(configs), values=np.column_stack(columns), sides=sides, left_out=left_out
-    )
 
 
 def _nothing_shared(configs: list[str], known: Bools, request: Request, where: str) -> str:

@@ -345,8 +345,7 @@ def _surely_worse(joint: Joint, alpha: float) -> Bools:
     configs = len(joint.mean)
     sure = np.bool_(0.5 ** max(joint.units - 1, 0) < alpha / max(configs - 1, 1))
     behind = joint.mean - joint.mean[:, None] > joint.slack
-    worse: Bools = sure & (behind & (joint.se == 0)).any(axis=1)
-    return worse
+    return np.asarray(sure & (behind & (joint.se == 0)).any(axis=1), dtype=np.bool_)
 
 
 def _largest_of(draws: Floats, j: int, others: Bools, scale: Floats) -> Floats:
