@@ -105,3 +105,15 @@ def test_bad_input_ends_with_2_and_one_line(
 ) -> None:
     assert main(words) == 2
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_configs_can_be_picked_and_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    pair = ["--only", "cirrus-pro", "--only", "cirrus-flash"]
+    assert main(["leaderboard", BOARD, *pair, "-f", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["config"] for row in rows] == ["cirrus-pro", "cirrus-flash"]
+    assert main(["compare-all", BOARD, *pair, "--without", "cirrus-pro", "-f", "json"]) == 2
+    assert main(["leaderboard", BOARD, "--without", "cirrus"]) == 2
+    assert "Did you mean 'cirrus-pro'" in capsys.readouterr().err
+    assert main(["leaderboard", BOARD, *pair, "--without", "cirrus-pro", "-f", "json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 1

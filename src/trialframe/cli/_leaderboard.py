@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from trialframe.cli import _options as opt
 from trialframe.cli._estimate import Level, Resamples, Short, Units, loaded
 from trialframe.cli._output import output_of, say
+from trialframe.errors import ArgumentError
 from trialframe.estimate.compare_all import compare_all as compared
 from trialframe.estimate.leaderboard import leaderboard as ranked
+
+if TYPE_CHECKING:
+    from trialframe.counts import Counts
 
 NAME, NAME_OF_TWO = 0.24, 0.19
 """Shares of a line that the name of a config may take, alone and as one of a pair."""
@@ -28,12 +32,29 @@ Best = Annotated[
 Ranks = Annotated[
     str, typer.Option(metavar="WORD", help="Rank intervals: simultaneous, or marginal.")
 ]
+Only = Annotated[
+    list[str] | None, typer.Option("--only", metavar="CONFIG", help="These configs; repeatable.")
+]
+Without = Annotated[
+    list[str] | None,
+    typer.Option("--without", metavar="CONFIG", help="All but these configs; repeatable."),
+]
 Baseline = Annotated[
     str | None, typer.Option(help="Compare all others with this config; default: all pairs.")
 ]
 Adjust = Annotated[
     str, typer.Option(metavar="WORD", help="Adjust p-values: holm, max-t, bh, or none.")
 ]
+
+
+def _picked(counts: Counts, only: list[str] | None, without: list[str] | None) -> Counts:
+    """The counts of the configs that were asked for."""
+    if without:
+        counts.select(*without)  # a name that does not exist is an error, not nothing to leave out
+    names = [name for name in only or counts.configs if name not in (without or [])]
+    if not names:
+        raise ArgumentError("--without leaves no config.")
+    return counts.select(*names)
 
 
 @opt.takes_columns
@@ -43,6 +64,8 @@ def leaderboard(
     columns: opt.Columns,
     metric: Metric = "pass@1",
     by: opt.By = None,
+    only: Only = None,
+    without: Without = None,
     level: Level = 0.95,
     short_cases: Short = "null",
     units: Units = "clusters",
@@ -66,7 +89,7 @@ def leaderboard(
     policy = opt.unscored_of(unscored)
     data = loaded(files, columns, by=by, zeros=zeros, unscored=policy, keep=keep, attempts=attempts)
     table = ranked(
-        data.counts,
+        _picked(data.counts, only, without),
         metric=metric,
         by=by,
         level=level,
@@ -99,6 +122,8 @@ def compare_all(
     baseline: Baseline = None,
     metric: Metric = "pass@1",
     adjust: Adjust = "holm",
+    only: Only = None,
+    without: Without = None,
     level: Level = 0.95,
     short_cases: Short = "null",
     units: Units = "clusters",
@@ -121,7 +146,7 @@ def compare_all(
         files, columns, by=None, zeros=zeros, unscored=policy, keep=keep, attempts=attempts
     )
     table = compared(
-        data.counts,
+        _picked(data.counts, only, without),
         baseline,
         metric=metric,
         adjust=adjust,
