@@ -39,6 +39,7 @@ from trialframe.expr import (
     saturated,
     wilson,
 )
+from trialframe.judge.grades import Verdicts, verdicts
 from trialframe.judge.signals import signal_auroc
 from trialframe.read import mapping, read
 from trialframe.simulate import simulate
@@ -53,6 +54,7 @@ __all__ = [
     "Power",
     "Sequential",
     "TrialframeError",
+    "Verdicts",
     "beta_binomial",
     "cases_needed",
     "check_trials",
@@ -89,5 +91,6 @@ __all__ = [
     "simulate",
     "summary",
     "trials_or_cases",
+    "verdicts",
     "wilson",
 ]
