@@ -146,6 +146,7 @@ def test_incomplete_and_unscored_cases_are_left_out_and_said() -> None:
 def test_clusters_are_a_warning() -> None:
     frame = table([WON] * 4).with_columns(cluster=pl.lit("one"))
     assert any("clusters" in text for text in tr.sequential(frame, "a", "b").warnings)
+    assert not tr.sequential(frame, "a", "b", cluster=None).warnings
 
 
 def test_results_become_dicts_and_frames() -> None:

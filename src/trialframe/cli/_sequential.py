@@ -14,7 +14,6 @@ from trialframe.cli._output import output_of, say
 from trialframe.estimate.next_trials import next_trials as planned
 from trialframe.estimate.sequential import Sequential
 from trialframe.estimate.sequential import sequential as followed
-from trialframe.read import read
 
 ABOUT = "Looking as it comes in"
 
@@ -77,7 +76,7 @@ def sequential(
     out = output_of(format_, output)
     files, baseline, candidate = sides("sequential", words)
     found = followed(
-        read(files, threshold=columns.threshold, **columns.arguments()),
+        files,
         baseline,
         candidate,
         order=order,
@@ -85,6 +84,8 @@ def sequential(
         unscored=unscored,
         break_cost=break_cost,
         alpha=alpha,
+        threshold=columns.threshold,
+        **columns.arguments(),
     )
     lines, rows = [found.claim, *(f"- {caution}" for caution in found.warnings)], _rows(found)
     out.write(

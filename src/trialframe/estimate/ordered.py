@@ -72,7 +72,10 @@ def ordered_pairs(
             "was run, or give the cases in the order in which they were run. "
             f"{did_you_mean(column, names)}"
         )
-    rows = _rows(frame, baseline, candidate, column)
+    clusters = columns.get("cluster", "") is not None
+    rows = _rows(
+        frame if clusters else frame.drop("cluster", strict=False), baseline, candidate, column
+    )
     chosen = _first(rows, first, column)
     sides = chosen.group_by("case", "config").agg(
         pl.len().alias("n"),

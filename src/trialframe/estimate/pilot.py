@@ -239,7 +239,8 @@ def _cluster_note(made: Measured) -> list[str]:
     if made.design_effect == 1.0:
         return []
     told = f"clusters: the variance is {made.design_effect:.2f} times that of independent cases"
-    return [f"{told} (CR2), and new cases come in clusters like those of the pilot"]
+    told += f" (CR2, {made.df:.3g} degrees of freedom)"
+    return [f"{told}, and new cases come in clusters like those of the pilot"]
 
 
 def _refuse_too_few(cases: int, df: float) -> None:

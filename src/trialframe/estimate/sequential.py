@@ -108,7 +108,7 @@ def sequential(
     verdict nor the interval holds for the suite.
 
     Args:
-        trials: One row per trial, what `tr.read` takes. Counts do not know the order.
+        trials: One row per trial: a table or files, what `tr.read` takes. Counts have no order.
         baseline: Config to compare with.
         candidate: Config under test.
         order: Column that says when a trial was run, or the cases in the order in which they

@@ -211,12 +211,33 @@ def mcnemar_power(n: int, only_a: float, only_b: float, alpha: float = 0.05) -> 
     reach = _SPREADS * (sqrt(n * discordance * (1.0 - discordance)) + _SPREADS)
     start = max(0, int(n * discordance - reach))
     pairs = np.arange(start, min(n, int(n * discordance + reach)) + 1, dtype=np.float64)
-    most = _most_rejected(pairs, alpha)
     weight = binom.pmf(pairs, n, discordance)
-    rarer = min(only_a, only_b) / discordance
-    right = float(weight @ _at_most(most, pairs, rarer))
-    wrong = float(weight @ _at_most(most, pairs, 1.0 - rarer))
+    right, wrong = (float(weight @ part) for part in rejected(pairs, only_a, only_b, alpha))
     return McNemarPower(two_sided=min(right + wrong, 1.0), right_direction=min(right, 1.0))
+
+
+def rejected(
+    pairs: ArrayLike, only_a: float, only_b: float, alpha: float = 0.05
+) -> tuple[Floats, Floats]:
+    """Chance that McNemar's exact test rejects, given the number of discordant cases.
+
+    Args:
+        pairs: Discordant cases m, >= 0.
+        only_a: Probability that only A passes a case.
+        only_b: Probability that only B passes a case, only_a + only_b > 0.
+        alpha: The test rejects at p < alpha, in (0, 1).
+
+    Returns:
+        Chances of rejecting in the right and in the wrong direction, in the shape of `pairs`.
+
+    Example:
+        >>> [part.round(3).tolist() for part in rejected([5, 6], 0.0, 0.2)]
+        [[0.0, 1.0], [0.0, 0.0]]
+    """
+    discordant = _floats(pairs)
+    most = _most_rejected(discordant, alpha)
+    rarer = min(only_a, only_b) / (only_a + only_b)
+    return _at_most(most, discordant, rarer), _at_most(most, discordant, 1.0 - rarer)
 
 
 def mcnemar_mde(

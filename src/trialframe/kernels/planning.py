@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from trialframe.kernels.paired import mcnemar_power
+from trialframe.kernels.paired import mcnemar_power, rejected
 from trialframe.kernels.variance import cases_for
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 _BISECTIONS = 60
 _FAR = 8.0  # standard normal units beyond the critical value at which the power is 1
-_BLOCK = 256  # sample sizes tried at once
+_SPREADS = 12.0  # standard deviations of a binomial beyond which its mass is below 1e-20
+_ROUNDING = 1e-12
 _LIMIT = 10_000_000  # cases: more is not a plan
 
 
@@ -161,19 +162,22 @@ def _after_last_fall(
     crossing: int, only_a: float, only_b: float, alpha: float, power: float
 ) -> int:
     """One more than the last number of cases near a crossing that falls short."""
-    discordance = only_a + only_b
+    from scipy.stats import binom
+
+    psi = min(only_a + only_b, 1.0)
     # teeth of the saw are a few discordant pairs wide and fade within about sqrt(pairs)
-    reach = ceil((24.0 + 4.0 * sqrt(crossing * discordance)) / discordance)
-    start, last = crossing, crossing - 1
-    while start <= crossing + reach:
-        sizes = range(start, min(start + _BLOCK, crossing + reach + 1))
-        found = [mcnemar_power(n, only_a, only_b, alpha).two_sided for n in sizes]
-        short = np.flatnonzero(np.asarray(found) < power)
-        last = start + int(short[-1]) if len(short) else last
-        start += _BLOCK
-    if last >= crossing:
-        return last + 1
-    return crossing
+    reach = ceil((24.0 + 4.0 * sqrt(crossing * psi)) / psi)
+    spread = _SPREADS * (sqrt((crossing + reach) * psi * (1.0 - psi)) + _SPREADS)
+    low = max(0, int(crossing * psi - spread))
+    pairs = np.arange(low, min(crossing + reach, int((crossing + reach) * psi + spread)) + 1.0)
+    chance = np.sum(rejected(pairs, only_a, only_b, alpha), axis=0)
+    weight, last = binom.pmf(pairs, crossing, psi), crossing - 1
+    for cases in range(crossing, crossing + reach + 1):
+        if weight @ chance < power - _ROUNDING:
+            last = cases
+        # one case more is one pair more, or not
+        weight = (1.0 - psi) * weight + psi * np.concatenate(([0.0], weight[:-1]))
+    return last + 1
 
 
 def _critical(df: Floats, alpha: float) -> Floats:
