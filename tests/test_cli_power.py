@@ -18,7 +18,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 BOARD = str(Path(__file__).resolve().parents[1] / "data" / "leaderboard.parquet")
-PILOT = ("power", BOARD, "--baseline", "cirrus-flash", "--candidate", "cirrus-pro", "--units", "cases")
+PILOT = (
+    "power",
+    BOARD,
+    "--baseline",
+    "cirrus-flash",
+    "--candidate",
+    "cirrus-pro",
+    "--units",
+    "cases",
+)
 ASSUMED = ("power", "--rate", "0.6", "--icc", "0.5")
 
 

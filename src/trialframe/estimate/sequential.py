@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import exp, log
 from typing import TYPE_CHECKING, Any
 
@@ -175,80 +175,80 @@ def sequential(
 def _followed(
     data: Ordered, baseline: str, candidate: str, first: int, alpha: float, cost: float | None
 ) -> Sequential:
-    a, b = (data.frame[name].to_numpy() for name in ("c_baseline", "c_candidate"))
-    diff = (b - a) / first
-    wins, losses = (
-        np.cumsum((2 * b > first) & (2 * a <= first)),
-        np.cumsum((2 * a > first) & (2 * b <= first)),
+    path, needed = _path(data, first, 1.0 - alpha), -log(alpha)
+    diff, wins, losses, log_e = (
+        path[name].to_numpy() for name in ("diff", "wins", "losses", "log_e")
     )
-    log_e = log_e_two_sided(wins, losses)
-    pvalue = anytime_pvalue(log_e)
-    crossed = np.flatnonzero(log_e >= -log(alpha))
+    crossed = np.flatnonzero(log_e >= needed)
     at = int(crossed[0]) if len(crossed) else None
-    verdict = "continue" if at is None else "better" if wins[at] > losses[at] else "worse"
-    how = Betting(level=1.0 - alpha)
-    bounds, along = betting_interval((diff + 1.0) / 2.0, how), betting_path((diff + 1.0) / 2.0, how)
+    bounds = betting_interval((diff + 1.0) / 2.0, Betting(level=1.0 - alpha))
     net = None if cost is None else log_e_one_sided(wins, losses, cost / (1.0 + cost))
-    path = data.frame.select(
-        pl.int_range(1, pl.len() + 1).alias("pair"),
-        "case",
-        (pl.col("c_baseline") / first).alias("rate_baseline"),
-        (pl.col("c_candidate") / first).alias("rate_candidate"),
-    ).with_columns(
-        diff=pl.Series(diff),
-        wins=pl.Series(wins),
-        losses=pl.Series(losses),
-        log_e=pl.Series(log_e),
-        pvalue=pl.Series(pvalue),
-        low=pl.Series(2.0 * along.low - 1.0),
-        high=pl.Series(2.0 * along.high - 1.0),
-    )
     last = float(log_e[-1])
-    facts: dict[str, Any] = {
-        "verdict": verdict,
-        "decided_at": None if at is None else at + 1,
-        "pvalue": float(pvalue[-1]),
-        "pairs": len(diff),
-        "wins": int(wins[-1]),
-        "losses": int(losses[-1]),
-        "diff": float(diff.mean()),
-        "low": float(2.0 * bounds.low - 1.0),
-        "high": float(2.0 * bounds.high - 1.0),
-    }
-    pays = None if net is None else bool(net.max() >= -log(alpha))
-    return Sequential(
+    made = Sequential(
         baseline=baseline,
         candidate=candidate,
+        verdict="continue" if at is None else "better" if wins[at] > losses[at] else "worse",
+        decided_at=None if at is None else at + 1,
         e=exp(last) if last < _LARGEST else None,
         log_e=last,
+        pvalue=float(path["pvalue"][-1]),
         alpha=alpha,
+        pairs=len(diff),
+        wins=int(wins[-1]),
+        losses=int(losses[-1]),
+        diff=float(diff.mean()),
+        low=float(2.0 * bounds.low - 1.0),
+        high=float(2.0 * bounds.high - 1.0),
         trials=first,
         order=data.order,
         break_cost=cost,
         net_log_e=None if net is None else float(net[-1]),
         net_pvalue=None if net is None else float(anytime_pvalue(net)[-1]),
-        pays=pays,
+        pays=None if net is None else bool(net.max() >= needed),
         incomplete=data.incomplete,
         unscored=data.unscored,
         warnings=data.warnings,
-        claim=_claim(f"{candidate} against {baseline}", facts, cost, pays=pays),
+        claim="",
         path=path,
-        **facts,
+    )
+    return replace(made, claim=_claim(made))
+
+
+def _path(data: Ordered, first: int, level: float) -> pl.DataFrame:
+    """One row per pair: outcomes, evidence and bounds so far."""
+    a, b = (data.frame[name].to_numpy() for name in ("c_baseline", "c_candidate"))
+    passed_a, passed_b, diff = 2 * a > first, 2 * b > first, (b - a) / first
+    wins, losses = np.cumsum(passed_b & ~passed_a), np.cumsum(passed_a & ~passed_b)
+    log_e = log_e_two_sided(wins, losses)
+    bounds = betting_path((diff + 1.0) / 2.0, Betting(level=level))
+    return pl.DataFrame(
+        {
+            "pair": np.arange(1, len(diff) + 1),
+            "case": data.frame["case"],
+            "rate_baseline": a / first,
+            "rate_candidate": b / first,
+            "diff": diff,
+            "wins": wins,
+            "losses": losses,
+            "log_e": log_e,
+            "pvalue": anytime_pvalue(log_e),
+            "low": 2.0 * bounds.low - 1.0,
+            "high": 2.0 * bounds.high - 1.0,
+        }
     )
 
 
-def _claim(names: str, facts: dict[str, Any], cost: float | None, *, pays: bool | None) -> str:
+def _claim(made: Sequential) -> str:
     told = (
-        f"{names}: {facts['wins']} wins and {facts['losses']} losses in {facts['pairs']:,} pairs, "
-        f"{facts['diff']:+.4g} [{facts['low']:+.4g}, {facts['high']:+.4g}], "
-        f"p = {facts['pvalue']:.3g} at any time"
+        f"{made.candidate} against {made.baseline}: {made.wins} wins and {made.losses} losses in "
+        f"{made.pairs:,} pairs, {made.diff:+.4g} [{made.low:+.4g}, {made.high:+.4g}], "
+        f"p = {made.pvalue:.3g} at any time"
     )
-    if facts["verdict"] == "continue":
+    if made.decided_at is None:
         told += "; not decided yet."
     else:
-        told += f"; {facts['verdict']} from pair {facts['decided_at']:,} on."
-    if pays is not None:
-        told += (
-            f" Wins {'pay' if pays else 'have not been shown to pay'} for losses at {cost:g} each."
-        )
-    return told
+        told += f"; {made.verdict} from pair {made.decided_at:,} on."
+    if made.pays is None:
+        return told
+    words = "pay" if made.pays else "have not been shown to pay"
+    return f"{told} Wins {words} for losses at {made.break_cost:g} each."
