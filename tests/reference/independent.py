@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import pairwise, product
-from math import comb, lcm
+from math import comb, gcd, lcm
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -243,7 +243,7 @@ def sign_flip(d: Iterable[Fraction]) -> tuple[float, float, float]:
     parts = [Fraction(x) for x in d if x]
     whole = lcm(1, *(x.denominator for x in parts))
     steps = [int(x * whole) for x in parts]
-    common = int(np.gcd.reduce(np.array(steps, dtype=object))) if steps else 1
+    common = gcd(*steps) or 1
     steps = [x // common for x in steps]
     seen = sum(steps)
     # e = 1 counts as 0 and e = -1 as -2 |a|: half the width
@@ -295,7 +295,7 @@ def permutation(
     if not moving:
         return 1.0
     whole = lcm(*(s.denominator for s, _ in moving))
-    unit = Fraction(int(np.gcd.reduce(np.array([int(s * whole) for s, _ in moving]))), whole)
+    unit = Fraction(gcd(*(int(s * whole) for s, _ in moving)), whole)
     pieces = [{int(s / unit) * k: x for k, x in enumerate(w)} for s, w in moving]
     (p,) = _tails(pieces, [lambda at: abs(start + unit * at) >= abs(seen)])
     return float(p)
