@@ -10,7 +10,7 @@ import polars as pl
 from trialframe import _checks
 from trialframe.engine import at_home
 from trialframe.errors import ColumnError, SourceError, TrialsError, did_you_mean, listed, short
-from trialframe.judge._verdicts import truth
+from trialframe.judge._verdicts import UNMAPPED, Truth, truth
 from trialframe.schema import TRIALS, column
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Columns:
 
     Attributes:
         judge: Columns with verdicts of judges, at least one.
-        label: Column with labels.
+        label: Column with labels; None for a table without any.
         case: Columns that make the case together; empty when every row is its own case.
         config: Column with the system under test, or None to take all together.
         cluster: Column with groups of dependent cases, or None.
@@ -42,7 +42,7 @@ class Columns:
     """
 
     judge: tuple[str, ...]
-    label: str
+    label: str | None
     case: tuple[str, ...]
     config: str | None = None
     cluster: str | None = None
@@ -53,8 +53,10 @@ class Columns:
     @property
     def every(self) -> list[str]:
         """All columns once."""
-        single = [name for name in (self.config, self.cluster, self.split) if name is not None]
-        return list(dict.fromkeys([*self.judge, self.label, *self.case, *single, *self.by]))
+        single = [
+            name for name in (self.label, self.config, self.cluster, self.split) if name is not None
+        ]
+        return list(dict.fromkeys([*self.judge, *single, *self.case, *self.by]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +81,8 @@ def labelled(
     frame: Any,
     given: Mapping[str, Any],
     verdicts: Mapping[Any, bool | None] | None = None,
+    *,
+    wants: str = "labels",
 ) -> Labelled:
     """Read a table of verdicts and labels.
 
@@ -86,6 +90,7 @@ def labelled(
         frame: Any table.
         given: judge, label, case, config, cluster, split, by as the caller named them.
         verdicts: What texts mean.
+        wants: "labels", or "verdicts" for a table whose labels, if any, do not matter.
 
     Raises:
         ColumnError: A column is missing, ambiguous or of an unusable type.
@@ -94,7 +99,7 @@ def labelled(
     picked: list[Columns] = []
 
     def choose(names: list[str]) -> list[str]:
-        picked.append(_columns(names, given))
+        picked.append(_columns(names, given, wants))
         return picked[0].every
 
     home = at_home(frame, choose)
@@ -105,7 +110,7 @@ def labelled(
         raise SourceError(f"the table could not be read: {error}. Check the files.") from error
     if table.is_empty():
         raise TrialsError("the table has no rows. Give one row per judged trial.")
-    label = truth(table, columns.label, "label", verdicts)
+    label = _labels(table, columns.label, verdicts)
     judges = [truth(table, name, "judge", verdicts) for name in columns.judge]
     keys = _keys(table, columns)
     parts = [
@@ -123,11 +128,22 @@ def key_columns(cells: pl.DataFrame) -> list[str]:
     return [name for name in cells.columns if name not in rest]
 
 
-def _columns(names: list[str], given: Mapping[str, Any]) -> Columns:
+def _labels(
+    table: pl.DataFrame, name: str | None, verdicts: Mapping[Any, bool | None] | None
+) -> Truth:
+    if name is not None:
+        return truth(table, name, "label", verdicts)
+    none = pl.Series([None], dtype=pl.Boolean).new_from_index(0, table.height)
+    return Truth(values=none, unmapped=pl.DataFrame(schema=UNMAPPED))
+
+
+def _columns(names: list[str], given: Mapping[str, Any], wants: str) -> Columns:
     """Match what the caller named, and names that need no naming, to the columns there are."""
     notes = []
     judge = _checks.names(given.get("judge"), "judge") or (_found(names, "judge"),)
-    label = given.get("label") or _found(names, "label")
+    label = None
+    if wants == "labels":
+        label = given.get("label") or _found(names, "label")
     case = _checks.names(given.get("case"), "case") or _case(names)
     if not case:
         notes.append("no case column: every row is taken as a case of its own")

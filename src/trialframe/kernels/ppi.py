@@ -29,10 +29,20 @@ class Part:
     Attributes:
         values: Shape (n, K), one column an estimate; n >= 1.
         cluster: Cluster codes, shape (n,), comparable between parts; None when every row is alone.
+        weight: Weights of the rows, shape (n,), >= 0, not all 0; None for equal ones.
     """
 
     values: Floats
     cluster: Ints | None = None
+    weight: Floats | None = None
+
+    @property
+    def shares(self) -> Floats:
+        """Weights that add up to 1."""
+        if self.weight is None:
+            return np.full(len(self.values), 1.0 / len(self.values))
+        shares: Floats = self.weight / self.weight.sum()
+        return shares
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +130,7 @@ def stacked(parts: Sequence[Part]) -> Stacked:
     codes = [part.cluster for part in parts if part.cluster is not None]
     found = clustered_mean(
         np.concatenate([part.values for part in parts]),
-        np.repeat([1.0 / size for size in sizes], sizes),
+        np.concatenate([part.shares for part in parts]),
         np.concatenate(codes) if codes else None,
         np.repeat(np.arange(len(parts)), sizes),
     )
