@@ -39,23 +39,46 @@ from trialframe.expr import (
     saturated,
     wilson,
 )
+from trialframe.judge.calibrate import Calibration, calibrate
+from trialframe.judge.correct import (
+    Corrected,
+    CorrectedDifference,
+    rogan_gladen,
+    rogan_gladen_difference,
+)
+from trialframe.judge.draws import JudgeNoise, judge_noise
+from trialframe.judge.drift import Drift, judge_drift
 from trialframe.judge.grades import Verdicts, verdicts
+from trialframe.judge.planning import LabelsNeeded, labels_needed
+from trialframe.judge.position import PositionBias, position_bias
+from trialframe.judge.ppi import Powered, ppi
+from trialframe.judge.ppi_difference import PoweredDifference, ppi_difference
 from trialframe.judge.signals import signal_auroc
 from trialframe.read import mapping, read
 from trialframe.simulate import simulate
 
 __all__ = [
+    "Calibration",
     "Comparison",
     "ConfidenceSequence",
+    "Corrected",
+    "CorrectedDifference",
     "Counts",
     "Decision",
+    "Drift",
     "Headlines",
+    "JudgeNoise",
+    "LabelsNeeded",
     "PolicyDecision",
+    "PositionBias",
     "Power",
+    "Powered",
+    "PoweredDifference",
     "Sequential",
     "TrialframeError",
     "Verdicts",
     "beta_binomial",
+    "calibrate",
     "cases_needed",
     "check_trials",
     "compare",
@@ -71,6 +94,9 @@ __all__ = [
     "gate",
     "gate_policy",
     "index",
+    "judge_drift",
+    "judge_noise",
+    "labels_needed",
     "leaderboard",
     "majority",
     "mapping",
@@ -79,10 +105,15 @@ __all__ = [
     "pass_at_k",
     "pass_hat_k",
     "pass_rate",
+    "position_bias",
     "power",
     "power_table",
+    "ppi",
+    "ppi_difference",
     "read",
     "regressions",
+    "rogan_gladen",
+    "rogan_gladen_difference",
     "run_summary",
     "saturated",
     "seq_at_k",

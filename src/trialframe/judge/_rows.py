@@ -8,7 +8,7 @@ import polars as pl
 
 from trialframe._rollup import ONE_CONFIG
 from trialframe.engine import at_home
-from trialframe.errors import ColumnError, TrialsError, did_you_mean, short
+from trialframe.errors import ColumnError, TrialsError, did_you_mean, listed, short
 from trialframe.read import read
 
 if TYPE_CHECKING:
@@ -75,6 +75,19 @@ def refuse_null_keys(rows: pl.DataFrame, names: Sequence[str]) -> None:
             raise TrialsError(
                 f"{name} is null in {missing:,} rows. Fill it in, or leave these rows out."
             )
+
+
+def refuse_split_cases(rows: pl.DataFrame) -> None:
+    """Raise when a case of one config is in two clusters."""
+    if "cluster" not in rows.columns:
+        return
+    ends = (pl.col("cluster").min().alias("low"), pl.col("cluster").max().alias("high"))
+    odd = rows.group_by("config", "case").agg(ends).filter(pl.col("low") != pl.col("high"))
+    if odd.height:
+        raise TrialsError(
+            f"{odd.height:,} cases are in two clusters: {listed(odd['case'].sort().to_list(), 3)}. "
+            "Give each case one cluster, or cluster=None."
+        )
 
 
 def refuse_repeats(rows: pl.DataFrame, key: Sequence[str], advice: str) -> None:

@@ -11,7 +11,7 @@ import polars as pl
 from trialframe import _checks
 from trialframe.engine import at_home
 from trialframe.errors import ArgumentError, TrialsError, did_you_mean, listed, short
-from trialframe.judge._rows import refuse_null_keys, rows_of
+from trialframe.judge._rows import refuse_null_keys, refuse_split_cases, rows_of
 from trialframe.read.tables import resolved
 from trialframe.results import Result
 
@@ -185,6 +185,7 @@ def _grades(
         raise TrialsError("the table of grades has no rows.")
     refuse_null_keys(table, (*KEY, "authority"))
     _refuse_unranked(table, order)
+    refuse_split_cases(table)
     if who is None:
         return table, 0
     known = table.filter(pl.col("grader").is_not_null())
@@ -215,17 +216,10 @@ def _per_trial(
         columns[f"n_{i}"] = own.sum().cast(pl.Int64)
         columns[f"c_{i}"] = (own & passed).sum().cast(pl.Int64)
     if "cluster" in table.columns:
-        columns |= {"cluster": pl.col("cluster").min(), "_other": pl.col("cluster").max()}
+        columns["cluster"] = pl.col("cluster").min()
     codes = pl.col("authority").replace_strict(order, range(len(order)), return_dtype=pl.Int64)
     table = table.with_columns(rank=codes)
     cells = table.group_by(key).agg(**columns).sort(key)
-    if "cluster" in cells.columns:
-        odd = cells.filter(pl.col("cluster") != pl.col("_other"))
-        if odd.height:
-            raise TrialsError(
-                f"{odd.height:,} trials are in two clusters. First: {_examples(odd, key, 1)}. Give "
-                "each case one cluster, or cluster=None."
-            )
     cells = cells.with_columns(**{f"v_{i}": _verdict(i, rule) for i in range(len(order))})
     deciding = table.join(cells.select(*key, rank="top"), on=[*key, "rank"])
     return _with_details(cells, deciding.filter(passed.is_not_null()), key)

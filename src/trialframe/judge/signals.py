@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from trialframe import _checks
-from trialframe.errors import ArgumentError, ColumnError, TrialsError, listed
-from trialframe.judge._rows import refuse_null_keys, refuse_repeats, rows_of
+from trialframe.errors import ArgumentError, ColumnError, TrialsError
+from trialframe.judge._rows import refuse_null_keys, refuse_repeats, refuse_split_cases, rows_of
 from trialframe.kernels.auroc import concordance, leave_one_out_auc, permute_within
 from trialframe.kernels.resample import bootstrap_mean
 from trialframe.read._fields import kind_of
@@ -157,7 +157,8 @@ def _prepared(rows: pl.DataFrame, names: list[str]) -> tuple[pl.DataFrame, pl.Da
             numbered, ("config", "case", "trial"), "Remove repeated rows, or name trial=None."
         )
     passed = pl.col("passed")
-    clusters = {"cluster": pl.col("cluster").min(), "_other": pl.col("cluster").max()}
+    refuse_split_cases(rows)
+    clusters = {"cluster": pl.col("cluster").min()}
     cells = (
         rows.group_by("config", "case")
         .agg(
@@ -184,14 +185,6 @@ def _refuse_cells(cells: pl.DataFrame) -> None:
             "no case has two scored trials of one config, and a signal is judged between trials of "
             "the same case. Run the cases twice or more, or give config=None to compare the "
             "trials of a case across configs."
-        )
-    if "cluster" not in cells.columns:
-        return
-    odd = cells.filter(pl.col("cluster") != pl.col("_other"))
-    if odd.height:
-        raise TrialsError(
-            f"{odd.height:,} cases are in two clusters: {listed(odd['case'].to_list(), 3)}. "
-            "Give each case one cluster, or cluster=None."
         )
 
 
