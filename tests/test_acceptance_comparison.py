@@ -59,8 +59,10 @@ def test_swebench_verified(shared_data: Path, names: tuple[str, str], units: str
     for margin in (0.02, 0.05, 0.1):
         found = tr.compare(tr.counts(tr.read(path)), *names, units=units, margin=margin)
         assert found.non_inferiority is not None
-        p = raw.flip(Fraction(str(margin)))[1]
+        p, down = raw.flip(Fraction(str(margin)))[1], raw.flip(-Fraction(str(margin)))[2]
         assert found.non_inferiority.pvalue == pytest.approx(p, rel=1e-9)
+        assert found.equivalence is not None
+        assert found.equivalence.pvalue == pytest.approx(max(p, down), rel=1e-9)
         if units == "cases":
             holds, low, p = plain.non_inferior_tango(
                 *raw.discordant, len(raw.case), Fraction(str(margin))
