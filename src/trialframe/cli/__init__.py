@@ -20,6 +20,7 @@ from trialframe.cli import (
     _compare,
     _estimate,
     _gate,
+    _judge,
     _leaderboard,
     _make,
     _power,
@@ -60,6 +61,7 @@ for command in (
     _make.simulate,
 ):
     app.command()(command)
+app.add_typer(_judge.judge)
 
 
 @app.callback(invoke_without_command=True)

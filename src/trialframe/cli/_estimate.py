@@ -130,7 +130,7 @@ def loaded(
         threshold=columns.threshold,
         **named,
     )
-    _say_mapping(found)
+    say_mapping(found.mapping)
     return Loaded(frame=frame, columns=named, counts=found)
 
 
@@ -146,11 +146,11 @@ def _without_zeros(frame: pl.LazyFrame, plan: Plan, names: list[str]) -> pl.Lazy
     return frame
 
 
-def _say_mapping(found: Counts) -> None:
+def say_mapping(mapping: pl.DataFrame | None) -> None:
     """One line for columns that were found under another name or are of no use."""
-    if found.mapping is None:
+    if mapping is None:
         return
-    taken = found.mapping.filter(pl.col("how").is_in(["alias", "derived", "not used"]))
+    taken = mapping.filter(pl.col("how").is_in(["alias", "derived", "not used"]))
     words = [
         f"{name} not used: {note or source}"
         if how == "not used"

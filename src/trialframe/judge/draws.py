@@ -24,7 +24,7 @@ from trialframe.kernels import retest as kernels
 from trialframe.results import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import TypeAlias, Unpack
 
     from numpy.typing import NDArray
@@ -37,6 +37,19 @@ if TYPE_CHECKING:
 INSIDE, OUTSIDE = "inside the judge's noise", "outside the judge's noise"
 FEW = 10
 KEY = ("config", "case", "trial", "draw")
+REALS = ("pass_rate", "retest_variance", "retest_sd", "judge_share", "agreement", "kappa")
+DRAWS = {
+    "config": pl.String,
+    **dict.fromkeys(("cases", "trials", "draws", "min_draws", "max_draws", "missing"), pl.Int64),
+    **dict.fromkeys((*REALS, "low", "high", "level"), pl.Float64),
+    **dict.fromkeys(("undefined", "units"), pl.Int64),
+    "warnings": pl.String,
+}
+COMPONENTS = {
+    **dict.fromkeys(("config", "component"), pl.String),
+    **dict.fromkeys(("raw", "variance", "share"), pl.Float64),
+}
+RELIABILITY = {"config": pl.String, "draws": pl.Int64, "reliability": pl.Float64}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,17 +202,17 @@ def judge_noise(
     if baseline is not None and candidate is not None:
         compared = _difference(trials, baseline, candidate, level)
     return JudgeNoise(
-        draws=_clean(rows),
-        components=_clean(parts),
-        reliability=_clean(rates),
+        draws=_clean(rows, DRAWS),
+        components=_clean(parts, COMPONENTS),
+        reliability=_clean(rates, RELIABILITY),
         difference=compared,
         level=level,
         settings=f"judge={judge!r}, draw={draw!r}, resamples={resamples}, seed={seed}",
     )
 
 
-def _clean(rows: list[Row]) -> pl.DataFrame:
-    table = pl.DataFrame(rows, infer_schema_length=None)
+def _clean(rows: list[Row], schema: Mapping[str, Any]) -> pl.DataFrame:
+    table = pl.DataFrame(rows, schema=schema, orient="row")
     return table.with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
@@ -379,7 +392,8 @@ def _claim(
     baseline: str, candidate: str, diff: float, reach: float, level: float, *, inside: bool
 ) -> str:
     moves = f"judging the same transcripts anew moves it by up to {reach:.3f} ({level:.0%})"
-    start = f"{candidate} minus {baseline} is {diff:+.3f}; {moves}"
+    # rounded first, so that no -0.000 is said
+    start = f"{candidate} minus {baseline} is {round(diff, 3) + 0.0:+.3f}; {moves}"
     if inside:
         return f"{start}, so it is inside the judge's noise."
     return f"{start}, so it is more than the judge's noise; cases and trials may still explain it."

@@ -35,8 +35,8 @@ FEW = 10
 APART = 0.1
 """How far the pooled AUC may lie from the one within cases without a word."""
 
-IN_SAMPLE = "case difficulty (in-sample)"
-LEFT_OUT = "case difficulty (other trials)"
+IN_SAMPLE = "difficulty (in-sample)"
+LEFT_OUT = "difficulty (others)"
 
 
 def signal_auroc(
@@ -258,7 +258,7 @@ def _cautions(row: Row, *, degenerate: bool) -> list[str]:
     if row["units"] < FEW:
         told.append(f"only {row['units']} independent units: the interval is too narrow")
     elif degenerate:
-        told.append("all resamples agree: the interval has no width")
+        told.append("all resamples agree: is the signal the same in all trials of a case?")
     if abs(row["pooled"] - row["value"]) > APART:
         told.append(
             f"over all cases {row['pooled']:.2f}, within a case {row['value']:.2f}: it tells cases "
