@@ -19,7 +19,7 @@ STAGES = (
     {"counts"},
     {"results"},
     {"estimate", "audit"},
-    {"judge"},
+    {"judge", "irt"},
     {"doctor", "decide"},
     {"report", "export"},
     {"cli"},
