@@ -96,7 +96,7 @@ class Posterior:
     def sd(self) -> Floats:
         """Posterior standard deviations, shape (J,)."""
         away = (self.rule.nodes - self.mean[:, None]) ** 2
-    return trials * np.asarray(np.square(a) * rate * (1 - rate))
+        return np.asarray(np.sqrt(np.einsum("jq,jq->j", self.weight, away)))
 
 
 def probability(theta: Floats, a: Floats, b: Floats) -> Floats:

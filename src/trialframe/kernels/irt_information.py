@@ -251,6 +251,5 @@ def variances(complete: Complete, low_rank: Floats | None) -> Floats:
         inner = cho_factor(np.eye(low_rank.shape[1]) - low_rank.T @ solved)
     except np.linalg.LinAlgError:
         return unknown
-    return complete.diagonal_of_inverse() + np.einsum(
-        "pm,mp->p", solved, cho_solve(inner, solved.T)
-    )
+    lost = np.einsum("pm,mp->p", solved, cho_solve(inner, solved.T))
+    return np.asarray(complete.diagonal_of_inverse() + lost)
