@@ -35,8 +35,8 @@ FEW = 10
 APART = 0.1
 """How far the pooled AUC may lie from the one within cases without a word."""
 
-IN_SAMPLE = "difficulty (in-sample)"
-LEFT_OUT = "difficulty (others)"
+IN_SAMPLE = "difficulty, in-sample"
+LEFT_OUT = "difficulty, others"
 
 
 def signal_auroc(

@@ -41,7 +41,7 @@ def rows(table: pl.DataFrame) -> pl.DataFrame:
     made = []
     for row in table.iter_rows(named=True):
         ends = interval(row["low"], row["high"], None)
-        signal = row["signal"] + (" (length)" if row["role"] == "length" else "")
+        signal = ("length " if row["role"] == "length" else "") + row["signal"]
         judged = row["role"] != "difficulty"
         texts = {"config": row["config"]} if several else {}
         made.append(
@@ -52,7 +52,7 @@ def rows(table: pl.DataFrame) -> pl.DataFrame:
                 "p": _p(row["pvalue"]),
                 "macro": shown(row["macro"], None),
                 "pooled": shown(row["pooled"], None),
-                "pairs (cases)": f"{row['pairs']:,} ({row['cases_used']:,})",
+                "cases": f"{row['cases_used']:,}",
             }
         )
     return pl.DataFrame(made, infer_schema_length=None)
