@@ -128,6 +128,15 @@ def test_one_case_tells_no_share() -> None:
     assert made.draws["low"].to_list() == [None, None]
 
 
+def test_a_config_without_verdicts_has_a_row_of_nulls() -> None:
+    frame = judged()
+    silent = frame.with_columns(judge=pl.when(pl.col("config") == "a").then("judge"))
+    row = tr.judge_noise(silent, planned=3).draws.row(1, named=True)
+    assert (row["config"], row["trials"], row["missing"]) == ("b", 0, 360)
+    assert (row["kappa"], row["retest_variance"], row["judge_share"]) == (None, None, None)
+    assert row["warnings"] == "the judge gave no verdict"
+
+
 def test_bad_tables() -> None:
     frame = judged()
     with pytest.raises(TrialsError, match="no trial was judged twice"):

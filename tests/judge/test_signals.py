@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -131,6 +133,22 @@ def test_signals_may_be_canonical_columns_and_large_numbers() -> None:
     )
     found = tr.signal_auroc(frame, signals=["duration_s", "stamp", "judge"])
     assert found["value"].to_list()[:3] == [1.0, 1.0, 0.25]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [Decimal("1.5"), Decimal("2.5"), None],
+        [1.0, float("inf"), -float("inf")],
+        [date(2026, 1, 1), date(2026, 1, 2), None],
+        [False, True, None],
+    ],
+)
+def test_anything_with_an_order_is_a_signal(values: list[Any]) -> None:
+    frame = pl.DataFrame({"case": ["x"] * 3, "passed": [True, False, None], "s": values})
+    row = tr.signal_auroc(frame, signals="s").row(0, named=True)
+    assert (row["value"], row["low"], row["unscored"]) == (1.0, None, 1)
+    assert row["warnings"] == "only one independent unit: no interval"
 
 
 def test_trials_across_configs_when_the_config_is_left_out() -> None:

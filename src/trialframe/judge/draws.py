@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,25 +17,21 @@ from trialframe.errors import (
     TrialsError,
     UnknownConfigError,
     did_you_mean,
-    listed,
     short,
 )
 from trialframe.judge._rows import refuse_null_keys, refuse_repeats, refuse_split_cases, rows_of
+from trialframe.judge.rejudged import RejudgedDifference, codes_of, rejudged_difference
 from trialframe.kernels import retest as kernels
 from trialframe.results import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from typing import TypeAlias, Unpack
-
-    from numpy.typing import NDArray
 
     from trialframe.judge._rows import Keys
 
-    Ints: TypeAlias = NDArray[np.int64]
     Row: TypeAlias = dict[str, Any]
 
-INSIDE, OUTSIDE = "inside the judge's noise", "outside the judge's noise"
 FEW = 10
 KEY = ("config", "case", "trial", "draw")
 REALS = ("pass_rate", "retest_variance", "retest_sd", "judge_share", "agreement", "kappa")
@@ -50,43 +47,6 @@ COMPONENTS = {
     **dict.fromkeys(("raw", "variance", "share"), pl.Float64),
 }
 RELIABILITY = {"config": pl.String, "draws": pl.Int64, "reliability": pl.Float64}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RejudgedDifference(Result):
-    """A difference of two configs beside what judging the same transcripts anew would move it.
-
-    Attributes:
-        baseline: Name of the baseline.
-        candidate: Name of the candidate.
-        verdict: "inside the judge's noise" or "outside the judge's noise".
-        diff: Mean over shared cases of the candidate's pass rate minus the baseline's.
-        sd: Standard deviation of `diff` due to judging alone, with the draws there are.
-        sd_one_draw: The same if every trial were judged once.
-        low: Lower end of what re-judging alone does to a difference of 0.
-        high: Upper end.
-        level: Share of re-judgings inside of [low, high], by the normal approximation.
-        se: Standard error of `diff` over cases, with all noise in it; None with one case.
-        judge_share: sd^2 / se^2, the judge's share of that, at most 1.
-        cases: Shared cases.
-        claim: One sentence that the numbers support.
-        warnings: What weakens it.
-    """
-
-    baseline: str
-    candidate: str
-    verdict: str
-    diff: float
-    sd: float
-    sd_one_draw: float
-    low: float
-    high: float
-    level: float
-    se: float | None
-    judge_share: float | None
-    cases: int
-    claim: str
-    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +83,7 @@ def judge_noise(
     draw: str = "judge_draw",
     baseline: str | None = None,
     candidate: str | None = None,
-    planned: Sequence[int] = (1, 2, 3, 5, 10),
+    planned: int | Sequence[int] = (1, 2, 3, 5, 10),
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
@@ -179,7 +139,8 @@ def judge_noise(
     level = _checks.between(level, "level", inclusive=False)
     resamples = _checks.integer(resamples, "resamples", low=1)
     seed = _checks.integer(seed, "seed", low=0)
-    many = np.array([_checks.integer(m, "planned", low=1) for m in planned], dtype=np.int64)
+    several = planned if isinstance(planned, Sequence) else [planned]
+    many = [_checks.integer(m, "planned", low=1) for m in several]
     if (baseline is None) != (candidate is None):
         raise ArgumentError("give both baseline= and candidate=, or neither.")
     trials = _trials(frame, judge, draw, columns)
@@ -187,20 +148,10 @@ def judge_noise(
     for name in (baseline, candidate):
         if name is not None and name not in configs:
             raise UnknownConfigError(f"no config {name!r} here. {did_you_mean(name, configs)}")
-    rows, parts, rates = [], [], []
-    for (config,), part in trials.group_by("config", maintain_order=True):
-        row, split = _one(part, level, resamples, np.random.default_rng(seed))
-        rows.append({"config": config} | row)
-        parts += [{"config": config} | line for line in _lines(split)]
-        rates += [
-            {"config": config, "draws": m, "reliability": value}
-            for m, value in zip(
-                many.tolist(), split.reliability(many.astype(np.float64)).tolist(), strict=True
-            )
-        ]
+    rows, parts, rates = _every(trials, many, level, resamples, seed)
     compared = None
     if baseline is not None and candidate is not None:
-        compared = _difference(trials, baseline, candidate, level)
+        compared = rejudged_difference(trials, baseline, candidate, level)
     return JudgeNoise(
         draws=_clean(rows, DRAWS),
         components=_clean(parts, COMPONENTS),
@@ -209,6 +160,23 @@ def judge_noise(
         level=level,
         settings=f"judge={judge!r}, draw={draw!r}, resamples={resamples}, seed={seed}",
     )
+
+
+def _every(
+    trials: pl.DataFrame, many: list[int], level: float, resamples: int, seed: int
+) -> tuple[list[Row], list[Row], list[Row]]:
+    """Rows of the three tables, config after config."""
+    rows, parts, rates = [], [], []
+    for (config,), part in trials.group_by("config", maintain_order=True):
+        row, split = _one(part, level, resamples, np.random.default_rng(seed))
+        rows.append({"config": config} | row)
+        parts += [{"config": config} | line for line in _lines(split)]
+        found = split.reliability(np.array(many, dtype=np.float64)).tolist()
+        rates += [
+            {"config": config, "draws": m, "reliability": value}
+            for m, value in zip(many, found, strict=True)
+        ]
+    return rows, parts, rates
 
 
 def _clean(rows: list[Row], schema: Mapping[str, Any]) -> pl.DataFrame:
@@ -264,15 +232,15 @@ def _one(
 ) -> tuple[Row, kernels.Components]:
     """The numbers of one config, from its trials sorted by case."""
     used = part.filter(pl.col("n") > 0)
-    case, n, c = _codes(used["case"]), used["n"].to_numpy(), used["c"].to_numpy()
+    case, n, c = codes_of(used["case"]), used["n"].to_numpy(), used["c"].to_numpy()
     split = kernels.components(case, n, c)
     unit = case
     if "cluster" in used.columns:
         alone = pl.format("\0{}", "case")
-        unit = _codes(used.select(pl.coalesce("cluster", alone)).to_series())
+        unit = codes_of(used.select(pl.coalesce("cluster", alone)).to_series())
     found = kernels.draw_agreement(unit, n, c, rng, resamples=resamples, level=level)
     rates = used.group_by("case", maintain_order=True).agg((pl.col("c") / pl.col("n")).mean())
-    noise = max(split.draw, 0.0)
+    noise = float(np.maximum(split.draw, 0.0))
     row = {
         "cases": used["case"].n_unique(),
         "trials": used.height,
@@ -295,15 +263,13 @@ def _one(
     return row | {"warnings": "; ".join(_cautions(row, split)) or None}, split
 
 
-def _codes(values: pl.Series) -> Ints:
-    """Codes 0, 1, ... in ascending order of the values."""
-    codes: Ints = values.rank("dense").cast(pl.Int64).to_numpy() - 1
-    return codes
-
-
 def _cautions(row: Row, split: kernels.Components) -> list[str]:
     told = []
-    if row["units"] < FEW:
+    if not row["trials"]:
+        return ["the judge gave no verdict"]
+    if row["units"] < 2:
+        told.append("no two independent units: no interval")
+    elif row["units"] < FEW:
         told.append(f"only {row['units']} independent units: the interval is too narrow")
     if np.isnan(split.trial):
         told.append("one trial per case: the variance of cases holds that of trials")
@@ -323,77 +289,8 @@ def _lines(split: kernels.Components) -> list[Row]:
         {
             "component": name,
             "raw": value,
-            "variance": np.nan if np.isnan(value) else max(value, 0.0),
-            "share": max(value, 0.0) / total if total > 0 and not np.isnan(value) else np.nan,
+            "variance": float(np.maximum(value, 0.0)),
+            "share": float(np.maximum(value, 0.0)) / total if total > 0 else None,
         }
         for name, value in raw.items()
     ]
-
-
-def _difference(
-    trials: pl.DataFrame, baseline: str, candidate: str, level: float
-) -> RejudgedDifference:
-    """The candidate minus the baseline on shared cases, beside the judge's own noise."""
-    from scipy.special import ndtri
-
-    used = trials.filter(pl.col("n") > 0)
-    sides = [used.filter(config=name) for name in (baseline, candidate)]
-    shared = [side.join(other, on="case", how="semi") for side, other in (sides, sides[::-1])]
-    if not shared[0].height:
-        raise TrialsError(
-            f"{baseline!r} and {candidate!r} share no case. Cases of the first: "
-            f"{listed(sides[0]['case'].unique().sort().to_list(), 3)}; of the second: "
-            f"{listed(sides[1]['case'].unique().sort().to_list(), 3)}."
-        )
-    shared = [side.sort("case") for side in shared]
-    found = [
-        kernels.rejudged(_codes(side["case"]), side["n"].to_numpy(), side["c"].to_numpy())
-        for side in shared
-    ]
-    if any(np.isnan(side.variance) for side in found):
-        raise TrialsError("one of the configs has no trial with two draws on the shared cases.")
-    means = [
-        side.group_by("case", maintain_order=True)
-        .agg((pl.col("c") / pl.col("n")).mean())["c"]
-        .to_numpy()
-        for side in shared
-    ]
-    gap = means[1] - means[0]
-    diff = float(gap.mean())
-    sd = float(np.sqrt(sum(side.variance for side in found)))
-    se = float(np.std(gap, ddof=1) / np.sqrt(len(gap))) if len(gap) > 1 else None
-    reach = float(ndtri((1.0 + level) / 2.0)) * sd
-    # rounding must not put a difference of 0 outside of no noise at all
-    inside = abs(diff) <= reach + 1e-12
-    pooled = sum(side.pooled for side in found)
-    return RejudgedDifference(
-        baseline=baseline,
-        candidate=candidate,
-        verdict=INSIDE if inside else OUTSIDE,
-        diff=diff,
-        sd=sd,
-        sd_one_draw=float(np.sqrt(sum(side.one_draw for side in found))),
-        low=-reach,
-        high=reach,
-        level=level,
-        se=se,
-        judge_share=min(sd**2 / se**2, 1.0) if se else None,
-        cases=len(gap),
-        claim=_claim(baseline, candidate, diff, reach, level, inside=inside),
-        warnings=(
-            (f"{pooled:,} trials have one draw: the mean retest variance stands in for theirs",)
-            if pooled
-            else ()
-        ),
-    )
-
-
-def _claim(
-    baseline: str, candidate: str, diff: float, reach: float, level: float, *, inside: bool
-) -> str:
-    moves = f"judging the same transcripts anew moves it by up to {reach:.3f} ({level:.0%})"
-    # rounded first, so that no -0.000 is said
-    start = f"{candidate} minus {baseline} is {round(diff, 3) + 0.0:+.3f}; {moves}"
-    if inside:
-        return f"{start}, so it is inside the judge's noise."
-    return f"{start}, so it is more than the judge's noise; cases and trials may still explain it."

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trialframe.judge._rows import Keys
+    from trialframe.kernels.auroc import Concordance
 
     Row: TypeAlias = dict[str, Any]
     Ints: TypeAlias = NDArray[np.int64]
@@ -87,8 +88,10 @@ def signal_auroc(
     Notes:
         For case i with f_i fails and g_i passes, U_i pairs are concordant. value = sum U_i /
         sum f_i g_i; macro = mean of U_i / (f_i g_i). The interval is a percentile bootstrap of
-        the ratio over cases with pairs. The test permutes outcomes within cases, exactly unless
-        the cases are large or of very many kinds (`test`).
+        the ratio over cases with pairs; at nominal .95 it covers .93 with 30 cases of 4 trials
+        and .89 with 15. The test permutes outcomes within cases, exactly unless the cases are
+        large or of very many kinds (`test`). P-values are one by one: adjust them for the number
+        of rows that were looked at.
 
     References:
         Mann and Whitney (1947), Ann. Math. Stat. 18:50; Phipson and Smyth (2010), Stat. Appl.
@@ -138,7 +141,7 @@ def _refuse_unordered(rows: pl.DataFrame, asked: dict[str, str]) -> None:
                 f"column {source!r} ({kind}) has no order that means something. Make it a number "
                 f'or a truth value first, for example pl.col("{source}") == "error".'
             )
-        odd = int(rows[name].is_nan().sum()) if kind == "float" and rows.height else 0
+        odd = int(rows[name].is_nan().sum()) if rows.schema[name].is_float() else 0
         if odd:
             raise TrialsError(
                 f"column {source!r} is NaN in {odd:,} rows. Unknown is null: "
@@ -197,45 +200,52 @@ def _within(
     case = used["row"].to_numpy() - int(cells["row"][0])
     rank, fail = used[name].to_numpy() - 1, used["fail"].to_numpy()
     found = concordance(case, rank, fail, cells.height)
-    everything = concordance(np.zeros_like(case), rank, fail, 1)
-    cluster = _codes(cells)
-    pairs = found.pairs.astype(np.float64)
-    spread = bootstrap_mean(
-        found.auc,
-        np.random.default_rng(seed),
-        pairs,
-        cluster,
-        resamples=resamples,
-        level=level,
-        orient=False,
-    )
-    rng = np.random.default_rng(seed)
-    test = permute_within(case, rank, fail, cells.height, rng, permutations)
-    mixed = int(np.count_nonzero(found.pairs))
-    row = {
+    row: Row = {
         "value": found.pair_weighted,
-        "low": spread.low,
-        "high": spread.high,
-        "se": spread.se,
         "level": level,
         "macro": found.macro,
-        "pooled": everything.pair_weighted,
-        "pvalue": test.pvalue if mixed else None,
-        "test": (test.method if test.exact else f"monte carlo, {test.draws:,} draws")
-        if mixed
-        else None,
-        "exact": test.exact if mixed else None,
+        "pooled": concordance(np.zeros_like(case), rank, fail, 1).pair_weighted,
         "scope": "within case",
-        "method": "percentile bootstrap of " + ("cases" if cluster is None else "clusters"),
-        "cases_used": mixed,
+        "cases_used": int(np.count_nonzero(found.pairs)),
         "cases": cells.height,
-        "units": spread.units,
         "pairs": int(found.pairs.sum()),
         "trials": len(case),
         "missing": rows.height - len(case),
         "unscored": int(cells["unscored"].sum()),
     }
-    return row | {"warnings": "; ".join(_cautions(row, degenerate=spread.degenerate)) or None}
+    row |= _interval(found, _codes(cells), level, resamples, np.random.default_rng(seed))
+    if row["cases_used"]:
+        rng = np.random.default_rng(seed)
+        test = permute_within(case, rank, fail, cells.height, rng, permutations)
+        told = test.method if test.exact else f"{test.method}, {test.draws:,} draws"
+        row |= {"pvalue": test.pvalue, "test": told, "exact": test.exact}
+    return row | {"warnings": "; ".join(_cautions(row)) or None}
+
+
+def _interval(
+    found: Concordance,
+    cluster: Ints | None,
+    level: float,
+    resamples: int,
+    rng: np.random.Generator,
+) -> Row:
+    """Percentile bootstrap of the ratio over cases with pairs, or over their clusters."""
+    made = bootstrap_mean(
+        found.auc,
+        rng,
+        found.pairs.astype(np.float64),
+        cluster,
+        resamples=resamples,
+        level=level,
+        orient=False,
+    )
+    return {
+        "low": made.low,
+        "high": made.high,
+        "se": made.se,
+        "units": made.units,
+        "method": "percentile bootstrap of " + ("cases" if cluster is None else "clusters"),
+    }
 
 
 def _codes(cells: pl.DataFrame) -> Ints | None:
@@ -251,13 +261,15 @@ def _codes(cells: pl.DataFrame) -> Ints | None:
     )
 
 
-def _cautions(row: Row, *, degenerate: bool) -> list[str]:
+def _cautions(row: Row) -> list[str]:
     if not row["cases_used"]:
         return ["no case has both failing and passing trials with this signal"]
     told = []
-    if row["units"] < FEW:
+    if row["units"] < 2:
+        told.append("only one independent unit: no interval")
+    elif row["units"] < FEW:
         told.append(f"only {row['units']} independent units: the interval is too narrow")
-    elif degenerate:
+    elif row["low"] == row["high"]:
         told.append("all resamples agree: is the signal the same in all trials of a case?")
     if abs(row["pooled"] - row["value"]) > APART:
         told.append(

@@ -80,6 +80,8 @@ def components(case: Ints, n: Ints, c: Ints) -> Components:
         >>> [round(x, 4) for x in (got.case, got.trial, got.draw)]
         [0.25, 0.0, 0.125]
     """
+    if not len(case):
+        return Components(case=float("nan"), trial=float("nan"), draw=float("nan"))
     rate = c / n
     freedom = float((n - 1).sum())
     draw = float((n * rate * (1.0 - rate)).sum()) / freedom if freedom else float("nan")
