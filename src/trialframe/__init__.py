@@ -39,6 +39,8 @@ from trialframe.expr import (
     saturated,
     wilson,
 )
+from trialframe.irt.fit import fit_irt
+from trialframe.irt.result import IrtFit
 from trialframe.judge.calibrate import Calibration, calibrate
 from trialframe.judge.correct import (
     Corrected,
@@ -67,6 +69,7 @@ __all__ = [
     "Decision",
     "Drift",
     "Headlines",
+    "IrtFit",
     "JudgeNoise",
     "LabelsNeeded",
     "PolicyDecision",
@@ -88,6 +91,7 @@ __all__ = [
     "counts",
     "counts_sql",
     "doctor",
+    "fit_irt",
     "flake_index",
     "flaky",
     "g_pass_at_k",

@@ -1,0 +1,111 @@
+"""What to know before a fit is used: choices made, odd data, odd results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from trialframe.errors import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trialframe.irt._solution import Solution
+    from trialframe.irt.result import Convergence
+
+FEW_CLUSTERS = 10
+"""Clusters below which errors over clusters are too small."""
+
+SPREAD = 1.25
+"""Ratio of case-to-case errors to posterior ones from which the latter are too small."""
+
+
+def identification(model: str) -> str:
+    """What fixes location, scale and sign."""
+    if model == "hierarchical":
+        return "effects of configs and cases have mean 0 on the logit scale"
+    return "abilities ~ N(0, 1) fix location and scale; a > 0 fixes the sign"
+
+
+def of_choice(asked: str, chosen: str, configs: int, few: int) -> Iterator[str]:
+    """Which model was taken, where the number of configs has a say."""
+    if configs >= few or chosen == "hierarchical":
+        return
+    if not asked:
+        yield (
+            f"{configs} configs are fewer than {few}: one discrimination for all cases (1pl). "
+            'Ask for model="2pl" to have one a case'
+        )
+    elif chosen == "2pl":
+        yield (
+            f"{configs} configs are fewer than {few}: discriminations of single cases rest on the "
+            "prior; look at a_se"
+        )
+
+
+def of_data(items: pl.DataFrame, abilities: pl.DataFrame) -> Iterator[str]:
+    """Saturated cases, missing trials, blocks that share nothing."""
+    for flag, words in (
+        ("no trials", "without a scored trial: no parameters"),
+        ("all pass", "passed by every trial: b is what the prior makes of it, if there is one"),
+        ("all fail", "failed by every trial: b is what the prior makes of it, if there is one"),
+    ):
+        number = _flagged(items, flag)
+        if number:
+            yield f"{number:,} of {items.height:,} cases {words}"
+    if "cluster" in items.columns and (groups := items["cluster"].n_unique()) < FEW_CLUSTERS:
+        yield f"only {groups} clusters: case_se, which is taken over clusters, is too small"
+    unused = abilities.filter(pl.col("n") == 0)["config"].to_list()
+    if unused:
+        yield f"{_counted(len(unused), 'config')} without a scored trial: {listed(unused, 3)}"
+    groups = abilities["block"].drop_nulls().n_unique()
+    if groups > 1:
+        yield (
+            f"the configs fall into {groups} blocks that share no case: abilities of different "
+            "blocks compare only if the blocks are alike on average"
+        )
+
+
+def of_fit(
+    solution: Solution, convergence: Convergence, items: pl.DataFrame, abilities: pl.DataFrame
+) -> Iterator[str]:
+    """Signs, separation, convergence, errors that are too small."""
+    negative = _flagged(items, "negative")
+    if negative:
+        yield (
+            f"{_counted(negative, 'case')} passed more often by weaker configs, beyond chance: "
+            "look for wrong verdicts"
+        )
+    bound = _flagged(items, "at bound")
+    if bound:
+        yield f"{_counted(bound, 'case')} at the bounds of the parameters: give priors"
+    if not convergence.converged:
+        yield (
+            f"not converged after {convergence.iterations} iterations: raise max_iter"
+            if convergence.rhat is None
+            else f"chains disagree (R-hat {convergence.rhat:.3f}, ESS {convergence.ess:,.0f}): "
+            "raise draws"
+        )
+    if convergence.divergences:
+        yield f"{convergence.divergences} divergent transitions: do not trust the tails"
+    if not solution.exact_errors:
+        yield "too many configs and cases: errors of items take the abilities as known"
+    elif items.filter(pl.col("b").is_not_null() & pl.col("b_se").is_null()).height:
+        yield "the information is not positive definite: items have no standard errors"
+    ratio = abilities["case_se"] / abilities["se"]
+    typical = float(np.nanmedian(ratio.drop_nulls().to_numpy())) if ratio.count() else 0.0
+    if typical > SPREAD:
+        yield (
+            f"abilities vary {typical:.1f} times as much from case to case as the model says: use "
+            "case_se or bootstrap in place of se"
+        )
+
+
+def _counted(number: int, one: str) -> str:
+    return f"{number:,} {one}" + ("" if number == 1 else "s")
+
+
+def _flagged(frame: pl.DataFrame, word: str) -> int:
+    return int(frame["flags"].fill_null("").str.split("; ").list.contains(word).sum())
