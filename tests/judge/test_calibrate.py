@@ -142,6 +142,7 @@ def test_texts_are_never_guessed() -> None:
     with pytest.raises(TrialsError, match=r"'Pass' \(21\).*'fail' \(21\)") as told:
         tr.calibrate(table)
     assert "verdicts={'Pass': True, 'fail': False}" in str(told.value)
+    assert "--verdict Pass=true --verdict fail=false" in str(told.value)
     found = tr.calibrate(table, verdicts={"Pass": True})
     assert found.unmapped.rows() == [("judge", "fail", 21)]
     assert (found.row()["n"], found.row()["no_verdict"]) == (21, 21)

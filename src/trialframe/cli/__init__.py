@@ -18,6 +18,7 @@ import typer
 from trialframe.cli import (
     _check,
     _compare,
+    _correct,
     _estimate,
     _gate,
     _judge,
@@ -61,6 +62,8 @@ for command in (
     _make.simulate,
 ):
     app.command()(command)
+for command in (_correct.calibrate, _correct.correct, _correct.drift):
+    _judge.judge.command()(command)
 app.add_typer(_judge.judge)
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from trialframe.errors import CountsError
+from trialframe._rollup import ONE_CONFIG
+from trialframe.counts import Counts
+from trialframe.errors import ArgumentError, CountsError, listed
+from trialframe.judge._labelled import CLUSTER, labelled, one_cluster_per_case
 from trialframe.kernels.intervals import Interval, score_t, wilson
 from trialframe.kernels.means import clustered_mean
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Mapping
 
-    from trialframe.counts import Counts
+    from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -124,3 +127,40 @@ def joint_codes(sides: list[Judged]) -> list[Ints]:
     codes = every.rank("dense").cast(pl.Int64).to_numpy()
     ends = np.cumsum([len(side.names) for side in sides])
     return list(np.split(codes, ends[:-1]))
+
+
+def counts_of_verdicts(
+    frame: Any, given: Mapping[str, Any], verdicts: Mapping[Any, bool | None] | None = None
+) -> tuple[Counts, tuple[str, ...]]:
+    """Counts of a judge's verdicts, whatever words they are in, and what was left out.
+
+    Args:
+        frame: Any table of verdicts; its labels, if any, do not matter.
+        given: judge, case, config, cluster as the caller named them.
+        verdicts: What texts mean.
+
+    Raises:
+        ArgumentError: Several judges.
+        CountsError: No verdict.
+    """
+    found = labelled(frame, given, verdicts, wants="verdicts")
+    if len(found.columns.judge) != 1:
+        raise ArgumentError(f"judge == {listed(found.columns.judge)}: one judge at a time.")
+    cells = found.cells.filter(pl.col("judged") > 0)
+    if cells.is_empty():
+        raise CountsError("no row has a verdict that is pass or fail.")
+    one_cluster_per_case(cells, ["config"])
+    groups = ["config", "case", *([CLUSTER] if CLUSTER in cells.columns else [])]
+    table = (
+        cells.with_columns(pl.col("config").fill_null(ONE_CONFIG))
+        .group_by(groups)
+        .agg(n=pl.col("judged").sum(), c=pl.col("judged_pass").sum())
+        .rename({CLUSTER: "cluster"}, strict=False)
+        .with_columns(pl.col("^(case|cluster)$").cast(pl.String))
+    )
+    notes = list(found.notes)
+    if found.unmapped.height:
+        texts = listed(found.unmapped["text"].unique().sort())
+        rows = found.unmapped["rows"].sum()
+        notes.append(f"{rows:,} judged rows left out: no meaning for {texts}")
+    return Counts(table), tuple(notes)

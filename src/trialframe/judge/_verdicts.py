@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -127,8 +128,12 @@ def _ask(name: str, role: str, missing: list[tuple[str, int]]) -> str:
     good = next((text for text in texts if _sounds(text, GOOD)), texts[0])
     bad = next((text for text in texts if text != good and not _sounds(text, GOOD)), None)
     example = {good: True} | ({} if bad is None else {bad: False})
+    options = " ".join(
+        f"--verdict {shlex.quote(f'{word}={str(value).lower()}')}"
+        for word, value in example.items()
+    )
     return (
         f"column {name!r} ({role}) holds texts that are not true or false: {told}{rest}. Say what "
-        f"they mean, for example verdicts={example!r}; texts that you leave out are reported and "
-        "not counted."
+        f"they mean, for example verdicts={example!r} (on the command line {options}); texts that "
+        "you leave out are reported and not counted."
     )

@@ -398,7 +398,7 @@ def _guarded(
 def _worded(made: PoweredDifference) -> PoweredDifference:
     low, high = made.low, made.high
     verdict = "inconclusive"
-    if low is not None and high is not None:
+    if made.status != "insufficient-data" and low is not None and high is not None:
         verdict = "better" if low > 0 else "worse" if high < 0 else "inconclusive"
     told = (
         f"{made.candidate} is {verdict}: {points(made.diff)} points [{points(low)}, "

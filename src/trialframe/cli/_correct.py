@@ -1,0 +1,312 @@
+"""The commands that calibrate judges and correct what they say: trialframe judge ..."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import polars as pl
+import typer
+
+from trialframe import _checks
+from trialframe.cli import _estimate
+from trialframe.cli import _options as opt
+from trialframe.cli._output import output_of
+from trialframe.errors import ArgumentError, short
+from trialframe.judge._judged import counts_of_verdicts
+from trialframe.judge._samples import parts_of
+from trialframe.judge.calibrate import calibrate as calibrated
+from trialframe.judge.correct import rogan_gladen, rogan_gladen_difference
+from trialframe.judge.drift import judge_drift
+from trialframe.judge.ppi import powered
+from trialframe.judge.ppi_difference import ppi_difference
+from trialframe.read.tables import load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trialframe.cli._output import Output
+
+Level = _estimate.Level
+Resamples = _estimate.Resamples
+ABOUT = "Columns"
+ABOUT_STATUS = "Calibration"
+MEANINGS: dict[str, bool | None] = {"true": True, "pass": True, "false": False, "fail": False}
+MEANINGS |= {"none": None, "null": None}
+
+
+def _column(flag: str, text: str) -> Any:
+    return typer.Option(flag, metavar="COLUMN", help=text, rich_help_panel=ABOUT)
+
+
+Judges = Annotated[list[str] | None, _column("--judge", "The judge's verdict; repeatable.")]
+Judge = Annotated[str | None, _column("--judge", "The judge's verdict.")]
+Label = Annotated[str | None, _column("--label", "The human verdict; null where nobody looked.")]
+Case = Annotated[list[str] | None, _column("--case", "The case; repeat for several columns.")]
+Config = Annotated[str | None, _column("--config", "The system that was judged.")]
+Cluster = Annotated[str | None, _column("--cluster", "Groups of dependent cases.")]
+Split = Annotated[str | None, _column("--split", "Splits; a column `split` is found.")]
+Verdicts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--verdict",
+        metavar="TEXT=MEANING",
+        help="What a text means: satisfied=true, failure=false, unknown=none; repeatable.",
+        rich_help_panel=ABOUT,
+    ),
+]
+HeldOut = Annotated[
+    list[str] | None,
+    typer.Option(help="Splits whose rows count (test); repeatable.", rich_help_panel=ABOUT_STATUS),
+]
+TunedOn = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Splits the judge was tuned on; default: all others.", rich_help_panel=ABOUT_STATUS
+    ),
+]
+Threshold = Annotated[
+    float, typer.Option(help="Kappa that counts as calibrated.", rich_help_panel=ABOUT_STATUS)
+]
+MinN = Annotated[
+    int, typer.Option(help="Labelled cases that are needed.", rich_help_panel=ABOUT_STATUS)
+]
+StatusBy = Annotated[
+    str, typer.Option(help="point or lower bound of kappa.", rich_help_panel=ABOUT_STATUS)
+]
+LabelledFile = Annotated[str, typer.Argument(metavar="LABELLED", help="A table with labels.")]
+JudgedFile = Annotated[
+    str | None,
+    typer.Argument(metavar="[JUDGED]", help="A table with verdicts; ppi needs none."),
+]
+Method = Annotated[str, typer.Option(help="rogan-gladen or ppi.")]
+Baseline = Annotated[str | None, typer.Option(help="With --candidate: compare two systems.")]
+Candidate = Annotated[str | None, typer.Option(help="The system to compare with --baseline.")]
+Margin = Annotated[float, typer.Option(help="Largest difference of an error rate accepted.")]
+
+
+def calibrate(
+    files: opt.Files,
+    *,
+    judge: Judges = None,
+    label: Label = None,
+    case: Case = None,
+    config: Config = None,
+    cluster: Cluster = None,
+    split: Split = None,
+    verdict: Verdicts = None,
+    by: opt.By = None,
+    held_out: HeldOut = None,
+    tuned_on: TunedOn = None,
+    threshold: Threshold = 0.6,
+    min_n: MinN = 20,
+    status_by: StatusBy = "point",
+    level: Level = 0.95,
+    resamples: Resamples = 2_000,
+    seed: opt.Seed = 0,
+    format_: opt.Format = None,
+    output: opt.To = None,
+) -> int:
+    """Compare a judge with labels. Exit code 1: uncalibrated, in-sample or too few labels."""
+    from trialframe.report import judges as report
+
+    out = output_of(format_, output)
+    found = calibrated(
+        load(files).frame,
+        judge=judge,
+        label=label,
+        case=case,
+        config=config,
+        cluster=cluster,
+        split=split,
+        held_out=opt.parts(held_out) or "test",
+        tuned_on=opt.parts(tuned_on) or None,
+        verdicts=verdicts_of(verdict),
+        by=opt.parts(by),
+        threshold=threshold,
+        min_n=min_n,
+        status_by=status_by,
+        level=level,
+        resamples=resamples,
+        seed=seed,
+    )
+    lines, rows = report.calibration_lines(found), report.calibration_rows(found)
+    _write(out, found.table, found.to_dict, lines, rows)
+    return found.exit_code
+
+
+def correct(
+    labelled: LabelledFile,
+    judged: JudgedFile = None,
+    *,
+    method: Method = "rogan-gladen",
+    judge: Judge = None,
+    label: Label = None,
+    case: Case = None,
+    config: Config = None,
+    cluster: Cluster = None,
+    split: Split = None,
+    verdict: Verdicts = None,
+    held_out: HeldOut = None,
+    tuned_on: TunedOn = None,
+    baseline: Baseline = None,
+    candidate: Candidate = None,
+    level: Level = 0.95,
+    format_: opt.Format = None,
+    output: opt.To = None,
+) -> int:
+    """Correct a judge's pass rates by its errors on labels (rogan-gladen) or by labels (ppi).
+
+    Exit code 1: refused, in-sample, or too few labels.
+    """
+    out = output_of(format_, output)
+    _checks.one_of(method, "method", ("rogan-gladen", "ppi"))
+    if (baseline is None) != (candidate is None):
+        raise ArgumentError("--baseline and --candidate go together.")
+    pair = None if baseline is None or candidate is None else (baseline, candidate)
+    given: dict[str, Any] = {"judge": judge, "label": label, "case": case}
+    given |= {"config": config, "cluster": cluster}
+    words = verdicts_of(verdict)
+    if method == "ppi":
+        return _ppi(out, labelled, judged, given, words, pair=pair, level=level)
+    if judged is None:
+        raise ArgumentError("rogan-gladen needs two tables: the labelled one, then the judged one.")
+    counts, notes = counts_of_verdicts(load([judged]).frame, given, words)
+    source = load([labelled]).frame
+    own = config is not None and config in source.collect_schema().names()
+    found = calibrated(
+        source,
+        **(given | {"config": config if own else None}),
+        split=split,
+        held_out=opt.parts(held_out) or "test",
+        tuned_on=opt.parts(tuned_on) or None,
+        verdicts=words,
+        level=level,
+    )
+    if pair is not None:
+        return _difference(out, rogan_gladen_difference(counts, *pair, found, level=level), notes)
+    made = [rogan_gladen(counts, found, config=name, level=level) for name in counts.configs]
+    return _rates(out, made, notes)
+
+
+def drift(
+    files: opt.Files,
+    *,
+    baseline: Annotated[str, typer.Option(help="First run, a value of --config.")],
+    candidate: Annotated[str, typer.Option(help="Second run.")],
+    config: Annotated[str, _column("--config", "The run.")],
+    judge: Judge = None,
+    label: Label = None,
+    case: Case = None,
+    cluster: Cluster = None,
+    verdict: Verdicts = None,
+    margin: Margin = 0.1,
+    level: Level = 0.95,
+    format_: opt.Format = None,
+    output: opt.To = None,
+) -> int:
+    """Test whether a judge errs alike on two runs. Exit code 1: it does not, or nobody knows."""
+    from trialframe.report import judges as report
+
+    out = output_of(format_, output)
+    found = judge_drift(
+        load(files).frame,
+        baseline,
+        candidate,
+        margin=margin,
+        judge=judge,
+        label=label,
+        case=case,
+        config=config,
+        cluster=cluster,
+        verdicts=verdicts_of(verdict),
+        level=level,
+    )
+    lines, rows = report.drift_lines(found), report.drift_rows(found)
+    _write(out, found.table, found.to_dict, lines, rows)
+    return found.exit_code
+
+
+def verdicts_of(texts: list[str] | None) -> dict[str, bool | None] | None:
+    """What texts mean, from "satisfied=true" and so on.
+
+    Raises:
+        ArgumentError: No meaning, or another than true, false and none.
+
+    Examples:
+        >>> verdicts_of(["satisfied=true", "a=b=false"])
+        {'satisfied': True, 'a=b': False}
+    """
+    if not texts:
+        return None
+    found = {}
+    for text in texts:
+        word, sign, meaning = text.rpartition("=")
+        if not sign or meaning.strip().lower() not in MEANINGS:
+            raise ArgumentError(
+                f"--verdict {short(text)}: write what it means, as in satisfied=true, "
+                "failure=false or unknown=none."
+            )
+        found[word] = MEANINGS[meaning.strip().lower()]
+    return found
+
+
+def _ppi(
+    out: Output,
+    labelled: str,
+    judged: str | None,
+    given: dict[str, Any],
+    words: dict[str, bool | None] | None,
+    *,
+    pair: tuple[str, str] | None,
+    level: float,
+) -> int:
+    first = load([labelled]).frame
+    second = None if judged is None else load([judged]).frame
+    if pair is not None:
+        if given["config"] is None:
+            raise ArgumentError("--baseline and --candidate need --config, the system's column.")
+        made = ppi_difference(first, *pair, unlabelled=second, **given, verdicts=words, level=level)
+        return _difference(out, made, ())
+    data = parts_of(first, second, given, words)
+    settings: dict[str, Any] = {"critical": "t", "estimator": "ppi++", "min_labels": 20}
+    settings["level"] = level
+    return _rates(out, [powered(data, name, **settings) for name in data.configs], ())
+
+
+def _rates(out: Output, found: list[Any], notes: tuple[str, ...]) -> int:
+    from trialframe.report import judges as report
+
+    frame = pl.concat([made.to_frame() for made in found], how="vertical_relaxed")
+    lines = [*report.rate_lines(found), *(f"- {note}" for note in notes)]
+    _write(out, frame, lambda: [made.to_dict() for made in found], lines, report.rate_rows(found))
+    return max(int(made.exit_code) for made in found)
+
+
+def _difference(out: Output, made: Any, notes: tuple[str, ...]) -> int:
+    from trialframe.report import judges as report
+
+    lines = [*report.difference_lines(made), *(f"- {note}" for note in notes)]
+    _write(out, made.to_frame(), made.to_dict, lines, pl.DataFrame())
+    return int(made.exit_code)
+
+
+def _write(
+    out: Output,
+    frame: pl.DataFrame,
+    everything: Callable[[], Any],
+    lines: list[str],
+    rows: pl.DataFrame,
+) -> None:
+    """JSON with everything, CSV and Parquet as rows, the rest for people."""
+    from trialframe.report import text
+
+    if out.kind == "json":
+        told = json.dumps(everything(), indent=1, ensure_ascii=False, default=str)
+        out.write_bytes(f"{told}\n".encode())
+        return
+    out.write(
+        frame,
+        table=lambda console: text.print_section(console, lines, rows),
+        markdown=lambda: text.markdown_section(lines, rows),
+    )

@@ -1,0 +1,148 @@
+"""Calibrations and corrected rates as lines and rows for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from trialframe.judge._labelled import key_columns
+from trialframe.judge._words import percent, points
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trialframe.judge.calibrate import Calibration
+    from trialframe.judge.correct import Corrected, CorrectedDifference
+    from trialframe.judge.drift import Drift
+    from trialframe.judge.ppi import Powered
+    from trialframe.judge.ppi_difference import PoweredDifference
+
+    Rate = Corrected | Powered
+    Difference = CorrectedDifference | PoweredDifference
+
+
+def calibration_lines(made: Calibration) -> list[str]:
+    """The status, why, and what was assumed or left out."""
+    keys = key_columns(made.cells)
+    lines = [f"{made.status}: {_counted(made)}"]
+    for row in made.table.iter_rows(named=True):
+        # kappa and threshold stand in the table
+        if made.table.height == 1 or row["status"] in {"in-sample", "insufficient-data"}:
+            name = ", ".join(str(row[key]) for key in keys if row[key] is not None)
+            lines.append(f"- {name}: {row['reason']}")
+    told = dict.fromkeys(
+        text for row in made.table["warnings"].drop_nulls() for text in row.split("; ")
+    )
+    lines += [f"- {text}" for text in (*made.notes, *told) if "held out is not shown" not in text]
+    if made.unmapped.height:
+        texts = ", ".join(f"{text!r} ({rows:,})" for _, text, rows in made.unmapped.rows())
+        lines.append(f"- texts without a meaning, not counted: {texts}")
+    return lines
+
+
+def _counted(made: Calibration) -> str:
+    good = made.table.filter(status="calibrated").height
+    side = "lower bound of kappa" if made.settings.status_by == "lower" else "kappa"
+    return (
+        f"{good:,} of {made.table.height:,} calibrated ({side} at least "
+        f"{made.settings.threshold:g} on held-out labels)"
+    )
+
+
+def calibration_rows(made: Calibration) -> pl.DataFrame:
+    """Kappa, error rates and status, one row a judge and group."""
+    keys = [name for name in key_columns(made.cells) if made.table[name].null_count() == 0]
+    if len(keys) > 1 and made.table["judge"].n_unique() == 1:
+        keys.remove("judge")
+    rows = [
+        {
+            **{name: str(row[name]) for name in keys},
+            "status": row["status"],
+            "cases": row["cases"],
+            "kappa": _number(row, "kappa"),
+            "sensitivity": _share(row, "sensitivity"),
+            "specificity": _share(row, "specificity"),
+            "passes/fails": f"{row['m1']:,}/{row['m0']:,}",
+        }
+        for row in made.table.iter_rows(named=True)
+    ]
+    return pl.DataFrame(rows)
+
+
+def rate_lines(found: Sequence[Rate]) -> list[str]:
+    """Claims, what they assume, and what weakens them, each once."""
+    lines = [made.claim for made in found]
+    lines.append(f"- assumes {found[0].assumes}")
+    return lines + [
+        f"- {text}" for text in dict.fromkeys(t for made in found for t in made.warnings)
+    ]
+
+
+def rate_rows(found: Sequence[Rate]) -> pl.DataFrame:
+    """One row a config: corrected and judged rate."""
+    rows = [
+        {
+            "config": made.config or "all",
+            "corrected": f"{percent(made.value)} {_ends(made.low, made.high)}".strip(),
+            "by the judge": percent(made.judge_rate),
+            "method": made.method,
+            "status": made.status,
+        }
+        for made in found
+    ]
+    return pl.DataFrame(rows)
+
+
+def difference_lines(made: Difference) -> list[str]:
+    """The claim, what it assumes and what weakens it."""
+    return [made.claim, *(f"- {text}" for text in (f"assumes {made.assumes}", *made.warnings))]
+
+
+def drift_lines(made: Drift) -> list[str]:
+    """The claim, the bias and what weakens both."""
+    ends = f"[{points(made.bias_low)}, {points(made.bias_high)}]"
+    bias = (
+        f"the judge adds {points(made.bias)} points {ends} to {made.candidate} minus "
+        f"{made.baseline}: {points(made.judge_diff)} by the judge, {points(made.label_diff)} by "
+        "the labels"
+    )
+    return [f"{made.status}: {made.claim}", f"- {bias}", *(f"- {text}" for text in made.warnings)]
+
+
+def drift_rows(made: Drift) -> pl.DataFrame:
+    """One row an error rate."""
+    rows = [
+        {
+            "rate": row["rate"],
+            made.baseline: percent(row["baseline_value"]),
+            made.candidate: percent(row["candidate_value"]),
+            "difference": points(row["diff"]),
+            "interval": f"[{points(row['low'])}, {points(row['high'])}]",
+            "p": "-" if row["pvalue"] is None else f"{row['pvalue']:.2g}",
+            "method": row["method"] or "-",
+            "status": row["status"],
+        }
+        for row in made.table.iter_rows(named=True)
+    ]
+    return pl.DataFrame(rows)
+
+
+def _share(row: dict[str, float | None], name: str) -> str:
+    value, low, high = row[name], row[f"{name}_low"], row[f"{name}_high"]
+    if value is None or low is None or high is None:
+        return percent(value)
+    return f"{100.0 * value:.0f} % [{100.0 * low:.0f}, {100.0 * high:.0f}]"
+
+
+def _ends(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return ""
+    return f"[{100.0 * low:.1f}, {100.0 * high:.1f}]"
+
+
+def _number(row: dict[str, float | None], name: str) -> str:
+    value, low, high = row[name], row[f"{name}_low"], row[f"{name}_high"]
+    if value is None:
+        return "-"
+    return f"{value:.2f}" + ("" if low is None or high is None else f" [{low:.2f}, {high:.2f}]")
