@@ -9,7 +9,7 @@ import polars as pl
 
 from trialframe import _checks
 from trialframe.kernels.irt_bootstrap import bootstrap_abilities
-from trialframe.kernels.irt_checks import mean_squares, q3
+from trialframe.kernels.irt_checks import mean_squares, q3, saturated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-LEAST_CONFIGS = 4
-"""Fewest configs that a pair of cases must share."""
+LEAST = 0.5
+"""Information about a pair of cases below which it is not judged: two binary cases of middling
+difficulty reach it with 8 configs."""
 
 
 def fit_of(fit: IrtFit, of: str) -> pl.DataFrame:
@@ -34,13 +35,16 @@ def fit_of(fit: IrtFit, of: str) -> pl.DataFrame:
         if of == "items"
         else table.configs.filter(pl.Series(solution.tried))
     )
+    told = np.ones(len(names), dtype=bool)
+    if of == "items":  # a case with one outcome fits any curve that is far enough away
+        told = saturated(part.passes, part.trials) == 0
     return pl.DataFrame(
         {
             names.name: names,
-            "infit": made.infit,
-            "infit_z": made.infit_z,
-            "outfit": made.outfit,
-            "outfit_z": made.outfit_z,
+            "infit": np.where(told, made.infit, np.nan),
+            "infit_z": np.where(told, made.infit_z, np.nan),
+            "outfit": np.where(told, made.outfit, np.nan),
+            "outfit_z": np.where(told, made.outfit_z, np.nan),
             "cells": made.cells,
         }
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
@@ -54,18 +58,17 @@ def dependent(fit: IrtFit, top: int) -> pl.DataFrame:
     part = fit.table.cut(solution.tried, solution.fitted)
     a, b = solution.a[solution.fitted], solution.b[solution.fitted]
     theta = solution.theta[solution.tried]
-    found = q3(part, a, b, theta, top=top, least=LEAST_CONFIGS)
+    found = q3(part, a, b, theta, top=top, least=LEAST)
     names = fit.table.cases.filter(pl.Series(solution.fitted))
-    bounded = np.clip(found.q3, -1 + 1e-12, 1 - 1e-12)
-    away = np.arctanh(bounded) - np.arctanh(found.mean if len(found.q3) else 0.0)
-    pvalue = 2 * ndtr(-np.abs(away) * np.sqrt(np.maximum(found.configs - 3, 1)))
+    pvalue = 2 * ndtr(-np.abs(found.z))
     return pl.DataFrame(
         {
             "case": names.gather(found.first),
             "other": names.gather(found.second),
             "q3": found.q3,
-            "excess": found.q3 - (found.mean if len(found.q3) else 0.0),
+            "excess": found.q3 - found.mean,
             "configs": found.configs,
+            "z": found.z,
             "pvalue": pvalue,
             "adjusted": np.minimum(pvalue * found.number, 1.0),
         }

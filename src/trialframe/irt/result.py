@@ -212,7 +212,8 @@ class IrtFit(Result):
 
         Returns:
             One row per case or config: `infit, infit_z, outfit, outfit_z, cells`; 1 is expected,
-            more is noise that the model does not know, less is too regular.
+            more is noise that the model does not know, less is too regular. Null for cases that
+            all pass or all fail.
 
         Notes:
             Residuals c - n P, squared, over n P (1 - P): averaged (outfit), or sums over sums
@@ -227,9 +228,14 @@ class IrtFit(Result):
             top: How many pairs to return, >= 1.
 
         Returns:
-            The most extreme pairs: `case, other, q3, excess` (q3 less the mean over pairs),
-            `configs, pvalue, adjusted` (two-sided, Fisher's z around the mean; Bonferroni over
-            all pairs). With few configs only strong pairs can be told from chance.
+            The pairs farthest from chance: `case, other, q3` (correlation over configs of the
+            residuals c / n - P), `excess` (q3 less its mean), `configs, z, pvalue, adjusted`
+            (Bonferroni over all pairs that are judged). Pairs with too little information are not
+            judged; with few configs only strong dependence can be told from chance.
+
+        Notes:
+            z = sum_j (c_ij - n_ij P_ij)(c_kj - n_kj P_kj) over the root of sum_j of the products
+            of the binomial variances.
 
         References:
             Yen (1984), Appl. Psychol. Meas. 8:125; Christensen et al. (2017), ibid. 41:178.

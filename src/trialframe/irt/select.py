@@ -80,7 +80,7 @@ def picked(fit: IrtFit, n: int, *, by: str, at: float | Sequence[float] | None) 
         criterion = rule(theta, a, b)
         order = irt_pick.best(criterion, n)
         value = criterion[order]
-    rows = fit.items[usable[order].tolist()].select("case", "a", "b", "rate", "flags")
+    rows: pl.DataFrame = fit.items[usable[order].tolist()].select("case", "a", "b", "rate", "flags")
     rank = pl.Series("rank", np.arange(1, n + 1))
     return rows.select(rank, "case", pl.Series("value", value), "a", "b", "rate", "flags")
 

@@ -28,7 +28,7 @@ _WIDEST = 0.25  # step of the grid where posteriors are wide
 _ROUGH = 0.05  # error of a mode, in posterior standard deviations, that a grid forgives
 _STEPS = 200  # most steps to a mode
 _FAR = 1e3  # largest ability
-_STRIP = 1.25  # largest step times slope: steeper curves need a finer grid
+_STRIP = 1.0  # largest step times slope: steeper curves need a finer grid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -151,81 +151,78 @@ def mean_squares(cells: Cells, a: Floats, b: Floats, theta: Floats, axis: int) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairs:
-    """Residual correlations of pairs of items (Yen's Q3), the most extreme first.
+    """Residual correlations of pairs of items (Yen's Q3), those farthest from chance first.
 
     Attributes:
         first: Item of a pair, shape (top,).
         second: The other item.
-        q3: Correlation over configs of the residuals.
+        q3: Correlation over configs of the residuals c / n - P.
+        z: Sum of products of residuals c - n P over its standard deviation under the model.
         configs: Configs that tried both.
-        mean: Mean Q3 over all pairs.
-        number: Pairs with a Q3.
+        mean: Mean Q3 over all pairs that are judged.
+        number: Pairs that are judged.
     """
 
     first: Ints
     second: Ints
     q3: Floats
+    z: Floats
     configs: Ints
     mean: float
     number: int
 
 
-def q3(cells: Cells, a: Floats, b: Floats, theta: Floats, *, top: int, least: int) -> Pairs:
-    """Correlate residuals c / n - P of items over the configs that tried both.
+def q3(cells: Cells, a: Floats, b: Floats, theta: Floats, *, top: int, least: float) -> Pairs:
+    """Do residuals of pairs of items go together over the configs that tried both?
 
     Args:
         cells: Passes and trials.
         a: Discriminations, shape (I,).
         b: Difficulties, shape (I,).
         theta: Abilities, shape (J,).
-        top: How many pairs to return, by distance from the mean.
-        least: Fewest configs that a pair must share.
+        top: How many pairs to return, by the size of z.
+        least: Variance of the sum of products below which a pair is not judged: a few rare
+            outcomes that coincide are no evidence.
     """
     tried = (cells.trials > 0).astype(np.float64)
-    share = cells.passes / np.maximum(cells.trials, 1)
-    away = np.where(tried > 0, share - probability(theta, a, b), 0.0)
-    total, number = _accumulated(away, tried, least)
-    mean = total / number if number else float("nan")
-    found = np.empty((0, 4))
-    for start, block, shared in _correlations(away, tried, least):
-        row, column = np.nonzero(np.isfinite(block))
-        value = block[row, column]
-        keep = np.argsort(-np.abs(value - mean), kind="stable")[:top]
-        rows = [row[keep] + start, column[keep], value[keep], shared[row[keep], column[keep]]]
-        both = np.concatenate([found, np.stack(rows, axis=1)])
-        found = both[np.argsort(-np.abs(both[:, 2] - mean), kind="stable")[:top]]
+    rate = probability(theta, a, b)
+    away = cells.passes - cells.trials * rate
+    share = np.divide(away, cells.trials, out=np.zeros_like(away), where=tried > 0)
+    spread = cells.trials * rate * (1 - rate)
+    total, number, found = 0.0, 0, np.empty((0, 5))
+    for start in range(0, len(a), size := max(1, _BLOCK // max(1, len(a)))):
+        rows = slice(start, min(start + size, len(a)))
+        variance = spread[:, rows].T @ spread
+        value, shared = _correlations(share, tried, rows)
+        later = np.arange(len(a)) > np.arange(start, rows.stop)[:, None]
+        fine = later & (variance >= least) & np.isfinite(value)
+        row, column = np.nonzero(fine)
+        total, number = total + float(value[fine].sum()), number + len(row)
+        z = (away[:, rows].T @ away)[fine] / np.sqrt(variance[fine])
+        keep = np.argsort(-np.abs(z), kind="stable")[:top]
+        new = [row[keep] + start, column[keep], value[fine][keep], z[keep], shared[fine][keep]]
+        both = np.concatenate([found, np.stack(new, axis=1)])
+        found = both[np.argsort(-np.abs(both[:, 3]), kind="stable")[:top]]
     return Pairs(
         first=found[:, 0].astype(np.int64),
         second=found[:, 1].astype(np.int64),
         q3=found[:, 2],
-        configs=found[:, 3].astype(np.int64),
-        mean=mean,
+        z=found[:, 3],
+        configs=found[:, 4].astype(np.int64),
+        mean=total / number if number else float("nan"),
         number=number,
     )
 
 
-def _accumulated(away: Floats, tried: Floats, least: int) -> tuple[float, int]:
-    total, number = 0.0, 0
-    for _, block, _ in _correlations(away, tried, least):
-        total += float(np.nansum(block))
-        number += int(np.isfinite(block).sum())
-    return total, number
-
-
-def _correlations(away: Floats, tried: Floats, least: int) -> Iterator[tuple[int, Floats, Floats]]:
-    """Blocks of rows of the matrix of correlations, NaN on and below the diagonal."""
-    items = away.shape[1]
-    square = np.square(away)
-    size = max(1, _BLOCK // max(1, items))
-    for start in range(0, items, size):
-        rows = slice(start, min(start + size, items))
-        shared = tried[:, rows].T @ tried
-        count = np.maximum(shared, 1)
-        mine, other = away[:, rows].T @ tried / count, tried[:, rows].T @ away / count
-        cross = away[:, rows].T @ away / count - mine * other
-        mine = square[:, rows].T @ tried / count - np.square(mine)
-        other = tried[:, rows].T @ square / count - np.square(other)
-        later = np.arange(items) > np.arange(start, rows.stop)[:, None]
-        fine = later & (shared >= least) & (mine > 1e-12) & (other > 1e-12)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            yield start, np.where(fine, cross / np.sqrt(mine * other), np.nan), shared
+def _correlations(share: Floats, tried: Floats, rows: slice) -> tuple[Floats, Floats]:
+    """Rows of the matrix of correlations over shared configs, and how many these are."""
+    square = np.square(share)
+    shared = tried[:, rows].T @ tried
+    count = np.maximum(shared, 1)
+    mine, other = share[:, rows].T @ tried / count, tried[:, rows].T @ share / count
+    cross = share[:, rows].T @ share / count - mine * other
+    mine = square[:, rows].T @ tried / count - np.square(mine)
+    other = tried[:, rows].T @ square / count - np.square(other)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        made = cross / np.sqrt(mine * other)
+    return np.where((mine > 1e-12) & (other > 1e-12), made, np.nan), shared
