@@ -42,12 +42,8 @@ from trialframe.expr import (
 from trialframe.irt.fit import fit_irt
 from trialframe.irt.result import IrtFit
 from trialframe.judge.calibrate import Calibration, calibrate
-from trialframe.judge.correct import (
-    Corrected,
-    CorrectedDifference,
-    rogan_gladen,
-    rogan_gladen_difference,
-)
+from trialframe.judge.correct import Corrected, rogan_gladen
+from trialframe.judge.correct_difference import CorrectedDifference, rogan_gladen_difference
 from trialframe.judge.draws import JudgeNoise, judge_noise
 from trialframe.judge.drift import Drift, judge_drift
 from trialframe.judge.grades import Verdicts, verdicts

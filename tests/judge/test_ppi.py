@@ -188,6 +188,10 @@ def test_clusters_hold_both_parts_together() -> None:
     assert tied.units == 20
     assert tied.df <= 19
     assert tied.ppi_se <= tied.labels_se * (1 + 1e-12)
+    # fitted to 20 clusters lambda fits their noise: the headline has that of independent cases
+    assert tied.lam == pytest.approx(free.lam)
+    assert tied.ppi_se <= tied.se <= tied.labels_se
+    assert "few clusters, 20" in tied.warnings[-1]
     own = rows.with_columns(repo="case")
     assert tr.ppi(own, cluster="repo").se == pytest.approx(free.se)
     assert tr.ppi(own, cluster="repo").df == pytest.approx(free.df)

@@ -16,7 +16,8 @@ from trialframe.errors import ArgumentError, short
 from trialframe.judge._judged import counts_of_verdicts
 from trialframe.judge._samples import parts_of
 from trialframe.judge.calibrate import calibrate as calibrated
-from trialframe.judge.correct import rogan_gladen, rogan_gladen_difference
+from trialframe.judge.correct import rogan_gladen
+from trialframe.judge.correct_difference import rogan_gladen_difference
 from trialframe.judge.drift import judge_drift
 from trialframe.judge.ppi import powered
 from trialframe.judge.ppi_difference import ppi_difference

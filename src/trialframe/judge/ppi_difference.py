@@ -12,7 +12,7 @@ from trialframe import _checks
 from trialframe.errors import ArgumentError, UnknownConfigError, did_you_mean
 from trialframe.judge._samples import LABELLED, UNLABELLED, Parts, codes_of, parts_of, sample_of
 from trialframe.judge._words import known, points
-from trialframe.judge.ppi import ASSUMES, FEW_OF_A_CLASS, interval
+from trialframe.judge.ppi import ASSUMES, FEW_CLUSTERS, FEW_OF_A_CLASS, interval
 from trialframe.kernels import ppi as kernels
 from trialframe.kernels.paired import tango
 from trialframe.kernels.ppi import Part, Sample
@@ -293,12 +293,12 @@ def _fitted(made: _Design, *, clustered: bool) -> dict[str, Any]:
     lam: float | None = None
     if made.pairs.height:
         sample = sample_of(made.pairs, clustered=clustered)
-        lam = kernels.best_lambda(sample)
+        lam = _lambda(sample)
         blocks.append([(sample, lam, 1.0, made.pairs)])
     lams: tuple[float | None, float | None] = (None, None)
     if made.sides[0].height:
         samples = [sample_of(side, clustered=clustered) for side in made.sides]
-        chosen = [kernels.best_lambda(sample) for sample in samples]
+        chosen = [_lambda(sample) for sample in samples]
         lams = (chosen[0], chosen[1])
         blocks.append(
             [(samples[i], chosen[i], sign, made.sides[i]) for i, sign in enumerate((-1.0, 1.0))]
@@ -324,6 +324,13 @@ def _fitted(made: _Design, *, clustered: bool) -> dict[str, Any]:
         "lams": lams,
         "share": 0.0 if made.pairs.is_empty() else weights[0],
     }
+
+
+def _lambda(sample: Sample) -> float:
+    """The best lambda; with few clusters the one for independent cases."""
+    if sample.cluster is not None and len(np.unique(sample.cluster)) < FEW_CLUSTERS:
+        return kernels.best_lambda_of_cases(sample)
+    return kernels.best_lambda(sample)
 
 
 def _summed(blocks: list[Any], weights: list[float], *, clustered: bool) -> dict[str, float]:

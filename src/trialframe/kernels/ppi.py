@@ -217,6 +217,18 @@ def best_lambda(sample: Sample) -> float:
     return float(np.clip(slope / bend, 0.0, 1.0)) if bend > 0 else 0.0
 
 
+def best_lambda_of_cases(sample: Sample) -> float:
+    """The lambda that would be best if cases were independent.
+
+    With few clusters `best_lambda` fits their noise: with 6 clusters intervals at its lambda cover
+    .90 at a nominal .95, at this one .94, and are hardly wider.
+
+    Args:
+        sample: Labels and verdicts; the clusters are not looked at.
+    """
+    return best_lambda(Sample(y=sample.y, f=sample.f, unlabelled=sample.unlabelled))
+
+
 def post_stratified_lambda(y: Floats, f: Floats) -> float:
     """Label rate among the judge's passes minus among its fails; NaN without one of the two.
 

@@ -8,14 +8,15 @@ import polars as pl
 
 from trialframe.judge._labelled import key_columns
 from trialframe.judge._words import percent, points
+from trialframe.judge.ppi import Powered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trialframe.judge.calibrate import Calibration
-    from trialframe.judge.correct import Corrected, CorrectedDifference
+    from trialframe.judge.correct import Corrected
+    from trialframe.judge.correct_difference import CorrectedDifference
     from trialframe.judge.drift import Drift
-    from trialframe.judge.ppi import Powered
     from trialframe.judge.ppi_difference import PoweredDifference
 
     Rate = Corrected | Powered
@@ -71,12 +72,13 @@ def calibration_rows(made: Calibration) -> pl.DataFrame:
 
 
 def rate_lines(found: Sequence[Rate]) -> list[str]:
-    """Claims, what they assume, and what weakens them, each once."""
-    lines = [made.claim for made in found]
-    lines.append(f"- assumes {found[0].assumes}")
-    return lines + [
-        f"- {text}" for text in dict.fromkeys(t for made in found for t in made.warnings)
-    ]
+    """What the table does not say, what is assumed, and what weakens it, each once."""
+    lines = [made.claim for made in found if len(found) == 1 or made.status != "corrected"]
+    lines.append(f"assumes {found[0].assumes}")
+    for text in dict.fromkeys(text for made in found for text in made.warnings):
+        who = [str(made.config) for made in found if text in made.warnings]
+        lines.append(f"- {text}" if len(who) == len(found) else f"- {', '.join(who)}: {text}")
+    return lines
 
 
 def rate_rows(found: Sequence[Rate]) -> pl.DataFrame:
@@ -86,12 +88,21 @@ def rate_rows(found: Sequence[Rate]) -> pl.DataFrame:
             "config": made.config or "all",
             "corrected": f"{percent(made.value)} {_ends(made.low, made.high)}".strip(),
             "by the judge": percent(made.judge_rate),
+            **_worth(made),
             "method": made.method,
             "status": made.status,
         }
         for made in found
     ]
     return pl.DataFrame(rows)
+
+
+def _worth(made: Rate) -> dict[str, str]:
+    """Labels and what they are worth with the judge, where there is such a number."""
+    if not isinstance(made, Powered):
+        return {}
+    worth = "-" if made.effective is None else f"{made.effective:,.0f}"
+    return {"labels": f"{made.labelled:,}", "worth": worth}
 
 
 def difference_lines(made: Difference) -> list[str]:
