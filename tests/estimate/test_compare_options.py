@@ -430,3 +430,136 @@ def test_headline_numbers_as_people_write_them() -> None:
 def test_headlines_that_cannot_be_are_refused(given: Any) -> None:
     with pytest.raises(ArgumentError, match="baseline"):
         tr.compare_rates(given, "1/2")
+
+
+# what must not be certified
+
+
+def uneven(first: Any, second: Any, n_a: Any, n_b: Any, **columns: Any) -> tr.Counts:
+    one, two = (
+        pl.DataFrame({"config": name, "n": n, "c": c}).with_columns(
+            pl.format("case {}", pl.int_range(pl.len()).cast(pl.String).str.zfill(4)).alias("case"),
+            **columns,
+        )
+        for name, n, c in (("a", n_a, first), ("b", n_b, second))
+    )
+    return tr.Counts(pl.concat([one, two]))
+
+
+def test_a_test_that_points_the_other_way_makes_no_verdict() -> None:
+    # b wins 20 majorities by a little and loses everywhere else
+    counts = sides([1] * 20 + [3] * 60, [2] * 20 + [2] * 60, 3)
+    got = tr.compare(counts, "a", "b", test="mcnemar")
+    assert got.pvalue is not None
+    assert got.pvalue < 0.05
+    assert got.diff is not None
+    assert got.diff < 0
+    assert got.verdict == "inconclusive"
+
+
+def test_rounding_of_scores_is_no_difference() -> None:
+    trials = pl.DataFrame(
+        {
+            "config": ["a"] * 60 + ["b"] * 20,
+            "case": [f"{i // 3:02d}" for i in range(60)] + [f"{i:02d}" for i in range(20)],
+            "score": [0.1] * 80,
+        }
+    )
+    got = tr.compare(tr.counts(trials, threshold=0.05), "a", "b", metric="score")
+    assert (got.diff, got.losses, got.pvalue) == (0.0, 0, 1.0)
+
+
+@pytest.mark.parametrize("metric", ["pass@1", "pass@2"])
+def test_weights_and_k_keep_the_guard_of_unequal_trials(metric: str) -> None:
+    rng = np.random.default_rng(1)
+    wrong = 0
+    trials = 1 if metric == "pass@1" else 2
+    weight = pl.Series([1.0] * 9 + [1.001])
+    for _ in range(120):
+        first, second = rng.binomial(trials, 0.9, 10), rng.binomial(10, 0.9, 10)
+        counts = uneven(first, second, trials, 10, weight=weight)
+        got = tr.compare(counts, "a", "b", metric=metric, resamples=100)
+        assert got.permutation is not None
+        wrong += got.verdict != "inconclusive"
+    assert wrong <= 120 * 0.05 + 3 * np.sqrt(120 * 0.05 * 0.95)
+
+
+@pytest.mark.parametrize("trials", [1, 3])
+def test_ties_certify_no_ratio(trials: int) -> None:
+    got = tr.compare(sides([1] * 20, [1] * 20, trials), "a", "b", effect="ratio", margin=0.05)
+    assert got.non_inferiority is not None
+    assert got.equivalence is not None
+    assert not got.non_inferiority.holds
+    assert not got.equivalence.holds
+
+
+def test_regression_to_the_mean_blocks_every_claim() -> None:
+    first = pl.DataFrame({"config": "a", "case": [f"{i:02d}" for i in range(40)], "n": 3})
+    first = first.with_columns(
+        c=pl.when(pl.col("case") < "20").then(0).otherwise(3).cast(pl.Int64), kind=pl.lit("x")
+    )
+    second = first.filter(pl.col("c") == 0).with_columns(config=pl.lit("b"), c=pl.lit(2, pl.Int64))
+    got = tr.compare(tr.Counts(pl.concat([first, second])), "a", "b", by="kind", margin=0.1)
+    assert got.only_failures
+    assert got.groups is not None
+    assert got.groups["verdict"].to_list() == ["inconclusive"]
+    assert set(got.fragility("kind")["verdict"].drop_nulls()) == {"inconclusive"}
+    assert got.non_inferiority is not None
+    assert not got.non_inferiority.holds
+
+
+def test_a_margin_in_points_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="margin"):
+        tr.compare(drawn(1, 20), "a", "b", margin=5)
+
+
+def test_names_of_the_pairs_and_of_the_groups_can_be_taken() -> None:
+    columns = {"n_baseline": groups_of(10), "method": groups_of(10), "cases": groups_of(15)}
+    added = {name: made.over("config") for name, made in columns.items()}
+    counts = tr.Counts(drawn(2, 30).frame.with_columns(**added))
+    got = tr.compare(counts, "a", "b")
+    assert "n_baseline" in got.pairs.columns
+    assert got.pairs["n_baseline"].dtype == pl.Int64
+    assert got.fragility("cases")["kind"].to_list()[-2:] == ["cases", "cases"]
+    with pytest.raises(ArgumentError, match="column of the result"):
+        tr.compare(counts, "a", "b", by="method")
+    with pytest.raises(ArgumentError, match="none of the pairs' own"):
+        tr.compare(counts, "a", "b", by="n_baseline")
+
+
+def test_the_scale_of_weights_changes_nothing() -> None:
+    made = []
+    for scale in (1.0, 1e160, 1e-170):
+        weight = pl.Series([scale] * 10 + [2 * scale] * 20)
+        got = tr.compare(drawn(2, 30, weight=weight), "a", "b")
+        made.append((got.diff, got.se, got.low, got.high, got.pvalue))
+        assert any("weights are ignored" in text for text in got.warnings)
+    assert made[0] == pytest.approx(made[1])
+    assert made[0] == pytest.approx(made[2])
+
+
+def test_many_trial_counts_and_huge_ones_are_drawn() -> None:
+    n = np.arange(1, 721)
+    got = tr.compare(uneven(n // 2, n // 3, n, n[::-1].copy() + 720), "a", "b", resamples=100)
+    assert got.pvalue is not None
+    assert not got.exact
+    huge = np.full(8, 10**12)
+    made = tr.compare(uneven(huge // 2, huge // 4, huge, huge * 2), "a", "b", resamples=100)
+    assert made.verdict == "worse"
+
+
+def test_what_is_left_out_and_has_no_width_is_said() -> None:
+    got = tr.compare(sides([1] * 20, [2] * 20, 3), "a", "b")
+    assert "all differences are equal: the interval has no width" in got.warnings
+    frame = drawn(1, 30).frame
+    part = tr.Counts(
+        frame.with_columns(
+            n=pl.when((pl.col("config") == "a") & (pl.col("case") < "case 0004"))
+            .then(0)
+            .otherwise("n"),
+            c=pl.when((pl.col("config") == "a") & (pl.col("case") < "case 0004"))
+            .then(0)
+            .otherwise("c"),
+        )
+    )
+    assert any("4 shared cases without" in text for text in tr.compare(part, "a", "b").warnings)

@@ -142,7 +142,8 @@ def compare(
     made = _compared(pairs, request, settings, baseline, candidate)
     groups = _checks.names(by, "by")
     if groups:
-        made = replace(made, groups=subsets.grouped(pairs.frame, request, settings, groups))
+        parts = subsets.grouped(pairs.frame, request, settings, groups, hopeless=made.only_failures)
+        made = replace(made, groups=parts)
     if trials is not None:
         found = evidence_of(
             trials,
@@ -171,8 +172,9 @@ def checked(given: Settings) -> Settings:
             f"interval == {given.interval!r}: a ratio has a t interval on the log scale only. "
             'Leave it out, or choose effect="difference".'
         )
-    margin, most = given.margin, 1.0 if given.effect == "ratio" else 1e300
+    margin, share = given.margin, per_case(given.metric).metric.unit == "share"
     if margin is not None:
+        most = 1.0 if given.effect == "ratio" or share else 1e300
         margin = _checks.between(margin, "margin", low=0.0, high=most, inclusive=False)
     return replace(
         given,
@@ -190,8 +192,10 @@ def _compared(
     found = measured(data, request, settings, hopeless=pairs.only_failures)
     fit, own = found.fit, found.interval
     inner, outer = bracket(pairs, request, settings.level)
+    if inner[0] is not None and inner[0] == inner[1] and not pairs.undefined:
+        outer = (own.low, own.high)  # every trial has its verdict
     return replace(
-        _claims(data, found, request, settings, baseline, candidate),
+        _claims(data, found, settings, baseline, candidate, hopeless=pairs.only_failures),
         diff=float(fit.mean[0]),
         se=known_or_none(fit.se[0]),
         low=own.low,
@@ -218,6 +222,7 @@ def _compared(
         bracket_high=inner[1],
         identified_low=outer[0],
         identified_high=outer[1],
+        only_failures=pairs.only_failures,
         pairs=pairs.frame,
     )
 
@@ -225,10 +230,11 @@ def _compared(
 def _claims(
     data: Difference,
     found: Measured,
-    request: Request,
     settings: Settings,
     baseline: str,
     candidate: str,
+    *,
+    hopeless: bool,
 ) -> Comparison:
     """The verdict, the methods beside the one that decides, and claims within the margin."""
     level = settings.level
@@ -249,7 +255,14 @@ def _claims(
     )
     if settings.margin is None:
         return made
-    worse, both = claims(data, found, settings, settings.margin, lower_wins=lower_wins(request))
+    worse, both = claims(
+        data,
+        found,
+        settings,
+        settings.margin,
+        lower_wins=lower_wins(data.request),
+        hopeless=hopeless,
+    )
     return replace(made, non_inferiority=worse, equivalence=both)
 
 
@@ -267,6 +280,7 @@ def _majority(data: Difference, level: float) -> Majority:
         mde_best=known_or_none(kernels.mcnemar_mde(cases, alpha)),
         mde=known_or_none(kernels.mcnemar_mde(cases, alpha, discordance=discordance)),
         ignores_clusters=data.cluster is not None,
+        ignores_weights=not data.equal_weights,
     )
 
 
@@ -276,11 +290,10 @@ def _worded(made: Comparison, pairs: Pairs) -> Comparison:
     parts = subsets.influence(made.pairs, unit)
     moves = np.abs(parts["diff"].to_numpy())
     if moves[0] > 0:
-        name, share = parts.select(unit, "share").row(0)
+        name, share = parts.select("part", "share").row(0)
         made = replace(made, largest_unit=name, largest_unit_share=share)
     warnings = wording.cautions(
         made,
-        hopeless=pairs.only_failures,
         coverage=pairs.coverage,
         largest_share=float(np.max(parts["cases"].to_numpy()) / made.cases),
         dominance=float(moves[0] / moves.sum()) if moves[0] > 0 else 0.0,
@@ -289,7 +302,7 @@ def _worded(made: Comparison, pairs: Pairs) -> Comparison:
     made = replace(made, warnings=tuple(warnings))
     return replace(
         made,
-        status=wording.status(made, hopeless=pairs.only_failures),
+        status=wording.status(made),
         claim=wording.claim(made),
     )
 

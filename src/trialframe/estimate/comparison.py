@@ -36,6 +36,7 @@ class Majority(Result):
             there is none.
         mde: The same at the observed share of discordant cases.
         ignores_clusters: Whether cases were taken as independent though they have clusters.
+        ignores_weights: Whether cases counted alike though they have different weights.
     """
 
     only_baseline: int
@@ -46,6 +47,7 @@ class Majority(Result):
     mde_best: float | None
     mde: float | None
     ignores_clusters: bool
+    ignores_weights: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -103,6 +105,8 @@ class Comparison(Result):
         non_inferiority: The non-inferiority claim when a margin was given.
         equivalence: The equivalence claim when a margin was given.
         evidence: What the trials tell, when they were given.
+        only_failures: Whether the candidate ran only on cases that the baseline failed; then
+            nothing can be said for it (regression to the mean).
         moved: Columns that should agree and do not.
         groups: One row per group when `by` was given.
         pairs: One row per shared case: `case`, `cluster`, `weight`, columns to group by, and `n_`,
@@ -153,6 +157,7 @@ class Comparison(Result):
     non_inferiority: NonInferiority | None = None
     equivalence: Equivalence | None = None
     evidence: Evidence | None = None
+    only_failures: bool = False
     moved: tuple[str, ...] = ()
     groups: pl.DataFrame | None = field(default=None, compare=False)
     pairs: pl.DataFrame = field(
@@ -218,7 +223,10 @@ class Comparison(Result):
             ArgumentError: A column that the pairs do not have.
         """
         names = _checks.names(by, "by")
-        return subsets.left_out(self._pairs(), per_case(self.metric), self.settings, names)
+        request = per_case(self.metric)
+        return subsets.left_out(
+            self._pairs(), request, self.settings, names, hopeless=self.only_failures
+        )
 
     def _pairs(self) -> pl.DataFrame:
         if self.pairs.is_empty():

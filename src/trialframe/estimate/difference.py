@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trialframe.errors import ArgumentError
+from trialframe.estimate.metrics import Cases
 from trialframe.estimate.pairs import known_or_none, lower_wins
 from trialframe.kernels import draws, paired
 from trialframe.kernels.intervals import t_interval
 from trialframe.kernels.lattice import cluster_sums, score_differences
 from trialframe.kernels.means import clustered_mean
+from trialframe.kernels.permutation import LARGEST, drawn_permutation
 from trialframe.kernels.resample import bootstrap_mean
 from trialframe.kernels.signflip import rate_test, sign_flip
 from trialframe.results import Result
@@ -64,13 +66,15 @@ class Interval(Result):
         method: "t-cr2", "tango", "wald+2", "percentile", "bca" or "studentised"; a method that
             is undefined on these data names the one that stood in.
         ignores_clusters: Whether cases were taken as independent though they have clusters.
-        degenerate: Whether all resamples agreed, so that the interval has no width.
+        ignores_weights: Whether cases counted alike though they have different weights.
+        degenerate: Whether all differences or resamples agree, so that there is no width.
     """
 
     low: float | None
     high: float | None
     method: str
     ignores_clusters: bool = False
+    ignores_weights: bool = False
     degenerate: bool = False
 
 
@@ -124,9 +128,10 @@ class Difference:
     c_b: Ints
     a: Floats
     b: Floats
+    diff: Floats
     weight: Floats
     cluster: Ints | None
-    counted: bool
+    request: Request
 
     @classmethod
     def of(cls, frame: pl.DataFrame, request: Request) -> Difference:
@@ -139,7 +144,7 @@ class Difference:
         codes = None
         if "cluster" in frame.columns:
             codes = frame["cluster"].rank("dense").to_numpy().astype(np.int64) - 1
-        rows = frame.height
+        weight = frame["weight"].to_numpy() if "weight" in frame.columns else np.ones(frame.height)
         return cls(
             n_a=ints["n_b"],
             c_a=ints["c_b"],
@@ -147,15 +152,26 @@ class Difference:
             c_b=ints["c_c"],
             a=frame["value_baseline"].to_numpy(),
             b=frame["value_candidate"].to_numpy(),
-            weight=frame["weight"].to_numpy() if "weight" in frame.columns else np.ones(rows),
+            diff=frame["diff"].to_numpy(),
+            weight=weight / np.max(weight, initial=np.finfo(np.float64).tiny),
             cluster=codes,
-            counted=request.shape == "rate" and request.metric.bracketed,
+            request=request,
         )
 
     @property
-    def diff(self) -> Floats:
-        """Candidate minus baseline."""
-        return self.b - self.a
+    def counted(self) -> bool:
+        """Whether values are plain pass rates, whose differences are exact fractions."""
+        return self.request.shape == "rate" and self.request.metric.bracketed
+
+    @property
+    def drawn(self) -> bool:
+        """Whether values follow from trials and passes, so that trials can be permuted."""
+        return self.request.metric.shape == "drawn" and self.request.metric.bracketed
+
+    @property
+    def unit(self) -> str:
+        """What is independent: "cases" or "clusters"."""
+        return "cases" if self.cluster is None else "clusters"
 
     @property
     def equal_trials(self) -> bool:
@@ -165,7 +181,7 @@ class Difference:
     @property
     def equal_weights(self) -> bool:
         """Whether the cases count alike."""
-        return float(np.ptp(self.weight)) == 0.0
+        return len(self.weight) == 0 or float(np.ptp(self.weight)) == 0.0
 
     @property
     def one_trial_each(self) -> bool:
@@ -241,6 +257,10 @@ def verdict_of(
         return "inconclusive"
     if tested.pvalue >= 1.0 - level or low <= 0 <= high:
         return "inconclusive"
+    # a test of majority outcomes can point the other way than the mean
+    toward, away = (tested.greater, tested.less) if low > 0 else (tested.less, tested.greater)
+    if toward > away:
+        return "inconclusive"
     return "better" if (low > 0) != lower_wins else "worse"
 
 
@@ -251,7 +271,14 @@ def interval_of(data: Difference, fit: ClusteredMean, settings: Settings) -> Int
         name = "tango" if data.one_trial_each and data.cluster is None else "t"
     if name == "t":
         t = t_interval(fit.mean[0], fit.se[0], fit.df[0], level)
-        return Interval(low=known_or_none(t.low), high=known_or_none(t.high), method="t-cr2")
+        shares = data.request.metric.unit == "share"  # whose differences end at -1 and 1
+        low, high = (np.clip(end, -1.0, 1.0) if shares else end for end in (t.low, t.high))
+        return Interval(
+            low=known_or_none(low),
+            high=known_or_none(high),
+            method="t-cr2",
+            degenerate=bool(fit.se[0] == 0),
+        )
     if name in {"tango", "wald+2"}:
         if not data.one_trial_each:
             raise ArgumentError(
@@ -272,6 +299,7 @@ def on_majority(data: Difference, name: str, level: float) -> Interval:
         high=known_or_none(got.high),
         method=name,
         ignores_clusters=data.cluster is not None,
+        ignores_weights=not data.equal_weights,
     )
 
 
@@ -327,7 +355,7 @@ def tested_with(data: Difference, test: str, seed: int) -> PValue:
         permutation=flips.permutation,
         changed=b + c,
         name=f"McNemar on majority outcomes, {'exact' if test == 'mcnemar' else 'mid-p'}",
-        exact=test == "mcnemar" and data.cluster is None,
+        exact=test == "mcnemar" and data.cluster is None and data.equal_weights,
     )
 
 
@@ -341,28 +369,59 @@ def flipped(data: Difference, margin: Fraction, seed: int) -> PValue:
         )
         second = None if got.permutation is None else got.permutation.pvalue
         return _flips(data, got.sign_flip, got.pvalue, second, exact=got.exact)
-    return flipped_scores(data, data.diff + float(margin), rng)
+    shifted = data.diff + float(margin) if margin else data.diff
+    return flipped_scores(data, shifted, rng)
 
 
 def flipped_scores(data: Difference, diff: Floats, rng: np.random.Generator) -> PValue:
-    """Sign flip of differences that are not counted passes, with the weights of the cases."""
+    """Sign flip of differences that are not counted passes, with the weights of the cases.
+
+    Where trial counts differ and the values follow from them, the permutation of trials within
+    cases has to agree, as for pass rates.
+    """
     lattice = score_differences(diff * (data.weight / data.weight.mean()))
     if data.cluster is not None:
         lattice = cluster_sums(lattice, data.cluster)
     flips = sign_flip(lattice, rng)
-    return _flips(data, flips, flips.pvalue, None, exact=flips.exact and data.equal_trials)
+    plain = diff is data.diff
+    second = _permuted(data, rng) if plain and data.drawn and not data.equal_trials else None
+    pvalue = flips.pvalue if second is None else max(flips.pvalue, second)
+    return _flips(data, flips, pvalue, second, exact=flips.exact and data.equal_trials)
+
+
+def _permuted(data: Difference, rng: np.random.Generator) -> float | None:
+    """P-value of a permutation of trials within cases; None where there are too many to draw."""
+    if max(data.n_a.max(), data.n_b.max()) > LARGEST:
+        return None
+
+    def value(n: Ints, c: Ints) -> Floats:
+        none = np.zeros(n.size, dtype=np.int64)
+        flat = Cases(
+            n=n.ravel(),
+            c=c.ravel(),
+            unscored=none,
+            failed=none,
+            secure=None,
+            weight=np.ones(n.size),
+            cluster=None,
+        )
+        return data.request.metric.values(flat, data.request, "null").reshape(n.shape)
+
+    return drawn_permutation(data.n_a, data.c_a, data.n_b, data.c_b, value, data.weight, rng).pvalue
 
 
 def _flips(
     data: Difference, flips: SignFlip, pvalue: float, second: float | None, *, exact: bool
 ) -> PValue:
-    unit = "cases" if data.cluster is None else "clusters"
+    name = f"sign flip of {data.unit}, {flips.method}"
+    if second is not None and second > flips.pvalue:
+        name = "permutation of trials within cases, larger than the sign flip"
     return PValue(
         pvalue=pvalue,
         greater=flips.greater,
         less=flips.less,
         permutation=second,
         changed=flips.changed,
-        name=f"sign flip of {unit}, {flips.method}",
+        name=name,
         exact=exact,
     )

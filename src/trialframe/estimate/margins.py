@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,7 +57,13 @@ class Equivalence(Result):
 
 
 def claims(
-    data: Difference, made: Measured, settings: Settings, margin: float, *, lower_wins: bool
+    data: Difference,
+    made: Measured,
+    settings: Settings,
+    margin: float,
+    *,
+    lower_wins: bool,
+    hopeless: bool,
 ) -> tuple[NonInferiority, Equivalence]:
     """Non-inferiority and equivalence of the candidate.
 
@@ -66,9 +73,12 @@ def claims(
         settings: The methods.
         margin: D > 0.
         lower_wins: Whether a loss is an increase.
+        hopeless: Whether no claim is possible whatever the numbers say.
     """
     down = _excluded(data, made, settings, margin, upward=False)
     up = _excluded(data, made, settings, margin, upward=True)
+    if hopeless:
+        down, up = (replace(side, holds=False) for side in (down, up))
     worse, both = (up if lower_wins else down), (down, up)
     equivalence = Equivalence(
         margin=margin,
@@ -102,22 +112,44 @@ def _bound(
     data: Difference, made: Measured, settings: Settings, margin: float, *, upward: bool
 ) -> tuple[bool, float | None, str]:
     """Whether interval and bound lie inside the margin, the bound, and its name."""
+    absolute = margin
+    if settings.effect == "ratio":
+        absolute = margin * float(made.fit.mean[1])
+    own = _end(made.interval, upward=upward)
+    name, end = _required(data, made, settings, upward=upward)
+    inside = all(_within(e, absolute, upward=upward) for e in ([own, end] if name else [own]))
+    if not name:
+        # so few changes: ties must not count as evidence, only the share of moved cases does
+        end = _share_moved(data, settings.level, upward=upward)
+        inside = inside and end < absolute
+        name = f"share of {'better' if upward else 'worse'} {data.unit}"
     if settings.effect == "ratio":
         ratio = made.ratio
         end = None if ratio is None else (ratio.high if upward else ratio.low)
-        limit = 1.0 + margin if upward else 1.0 - margin
-        return end is not None and (end < limit if upward else end > limit), end, "log ratio"
-    own = _end(made.interval, upward=upward)
-    name, end = _required(data, made, settings, upward=upward)
-    if name:
-        ends = [own, end]
-        inside = all(e is not None and (e < margin if upward else e > -margin) for e in ends)
-        return inside, end, name
-    # so few changes: ties must not count as evidence, only the share of moved cases does
-    moved = made.wins if upward else made.losses
-    share = float(clopper_pearson(moved, len(data.diff), settings.level).high)
-    inside = own is not None and (own < margin if upward else own > -margin)
-    return inside and share < margin, share, f"share of {'better' if upward else 'worse'} cases"
+        gap = None if end is None else end - 1.0
+        return inside and _within(gap, margin, upward=upward), end, "log ratio"
+    return inside, end, name
+
+
+def _within(end: float | None, margin: float, *, upward: bool) -> bool:
+    return end is not None and (end < margin if upward else end > -margin)
+
+
+def _share_moved(data: Difference, level: float, *, upward: bool) -> float:
+    """Upper bound of the share of cases, or clusters with such a case, that moved that way.
+
+    With weights the effective number of cases stands for their number.
+    """
+    moved = data.diff > 0 if upward else data.diff < 0
+    if data.cluster is not None:
+        units, hit = len(np.unique(data.cluster)), len(np.unique(data.cluster[moved]))
+    elif data.equal_weights:
+        units, hit = len(moved), int(moved.sum())
+    else:
+        total = data.weight.sum()
+        units = max(1, int(total**2 / (data.weight**2).sum()))
+        hit = min(units, ceil(units * data.weight[moved].sum() / total))
+    return float(clopper_pearson(hit, units, level).high)
 
 
 def _required(

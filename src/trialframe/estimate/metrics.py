@@ -341,7 +341,13 @@ def cases_of(frame: pl.DataFrame, *, clusters: bool) -> Cases:
         unscored=ints("unscored"),
         failed=ints("unscored_failed"),
         secure=ints("c_secure") if "c_secure" in frame.columns else None,
-        weight=floats("weight") if "weight" in frame.columns else np.ones(frame.height),
+        weight=_relative(floats("weight")) if "weight" in frame.columns else np.ones(frame.height),
         cluster=codes,
         measures={m: (ints(f"{m}_n"), floats(f"{m}_sum"), floats(f"{m}_sumsq")) for m in names},
     )
+
+
+def _relative(weight: Floats) -> Floats:
+    """Weights in units of the largest: means do not change, and squares cannot overflow."""
+    most = float(np.max(weight, initial=0.0))
+    return weight / most if most > 0 else weight

@@ -28,6 +28,15 @@ if TYPE_CHECKING:
 
 NO_BOUNDS: Bounds = (None, None)
 
+ROUNDING = 1e-12
+"""Relative: values that differ by less are the same number."""
+
+SIDES = ("baseline", "candidate")
+OWN_COLUMNS = frozenset(
+    ("case", "cluster", "weight", "diff", *(f"{p}_{s}" for p in ("n", "c", "value") for s in SIDES))
+)
+"""Columns that every table of pairs has; a column of that name that the counts keep is left out."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairs:
@@ -97,7 +106,7 @@ def paired(
     if not known.any():
         raise TrialsError(
             f"{baseline!r} and {candidate!r} share {first.height:,} cases and none has "
-            f"{request.name} on both sides, so there is nothing to compare."
+            f"{request.name} on both sides and a weight above 0, so there is nothing to compare."
         )
     alone = sides.filter(lone)["config"]
     frame = _frame(first, second, made.by, values, clusters=clusters)
@@ -121,13 +130,16 @@ def _frame(
     level = [name for name in ("cluster", "weight") if name in first.columns]
     if not clusters:
         level = [name for name in level if name != "cluster"]
-    agreeing = [name for name in by if first[name].equals(second[name])]
+    agreeing = [n for n in by if n not in OWN_COLUMNS and first[n].equals(second[n])]
     columns = [first[name] for name in ("case", *level, *agreeing)]
     for side, name, value in zip((first, second), ("baseline", "candidate"), values, strict=True):
         columns += [side["n"].alias(f"n_{name}"), side["c"].alias(f"c_{name}")]
         columns.append(pl.Series(f"value_{name}", value))
     frame = pl.DataFrame(columns)
-    return frame.with_columns(diff=pl.col("value_candidate") - pl.col("value_baseline"))
+    before, after = pl.col("value_baseline"), pl.col("value_candidate")
+    # sums of scores that differ by rounding only are the same: 0.1 + 0.2 is 0.3
+    alike = (after - before).abs() <= ROUNDING * pl.max_horizontal(after.abs(), before.abs())
+    return frame.with_columns(diff=pl.when(alike).then(0.0).otherwise(after - before))
 
 
 def _coverage(sides: pl.DataFrame, baseline: str, candidate: str) -> tuple[float, float]:

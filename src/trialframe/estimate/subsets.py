@@ -10,7 +10,7 @@ import polars as pl
 
 from trialframe.errors import ArgumentError, did_you_mean
 from trialframe.estimate.difference import Difference, measured, relative, verdict_of
-from trialframe.estimate.pairs import known_or_none, lower_wins
+from trialframe.estimate.pairs import OWN_COLUMNS, ROUNDING, known_or_none, lower_wins
 from trialframe.kernels.multiple import holm
 
 if TYPE_CHECKING:
@@ -56,27 +56,32 @@ REST = {
 
 def refuse_unknown(frame: pl.DataFrame, names: Sequence[str]) -> None:
     """Raise for columns that the pairs cannot be grouped by."""
-    numbers = {"diff", "weight"} | {
-        f"{part}_{side}" for part in ("n", "c", "value") for side in ("baseline", "candidate")
-    }
-    known = [name for name in frame.columns if name not in numbers]
+    known = [n for n in frame.columns if n not in OWN_COLUMNS or n in {"case", "cluster"}]
     for name in names:
         if name not in known:
             raise ArgumentError(
                 f"by: the pairs have no column {name!r}. {did_you_mean(name, known)} A column is "
-                "there when the counts keep it, tr.counts(..., by=[...]), and it agrees on both "
-                "sides of every case."
+                "there when the counts keep it, tr.counts(..., by=[...]), it agrees on both sides "
+                "of every case, and its name is none of the pairs' own."
             )
 
 
 def grouped(
-    frame: pl.DataFrame, request: Request, settings: Settings, by: Sequence[str]
+    frame: pl.DataFrame,
+    request: Request,
+    settings: Settings,
+    by: Sequence[str],
+    *,
+    hopeless: bool,
 ) -> pl.DataFrame:
     """The comparison within every group, with Holm's adjustment over the groups.
 
     A verdict needs the interval of the group and its adjusted p-value.
     """
     refuse_unknown(frame, by)
+    for name in by:
+        if name in GROUPS:
+            raise ArgumentError(f"by: {name!r} is a column of the result. Rename yours to keep it.")
     keys, parts = [], []
     for key, part in frame.sort(*by, "case").group_by(by, maintain_order=True):
         keys.append(key)
@@ -85,6 +90,8 @@ def grouped(
     rows = [
         _row(made, float(p), settings, request) for made, p in zip(parts, adjusted, strict=True)
     ]
+    if hopeless:
+        rows = [row | {"verdict": "inconclusive"} for row in rows]
     labels = pl.DataFrame(keys, schema={name: frame.schema[name] for name in by}, orient="row")
     return labels.hstack(pl.DataFrame(rows, schema=GROUPS))
 
@@ -115,21 +122,29 @@ def _row(made: Measured, adjusted: float, settings: Settings, request: Request) 
 
 
 def influence(frame: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Cases and share of the summed difference of every part, the largest first."""
+    """Cases, summed difference and its share of every part (`part`), the largest first."""
     weight = pl.col("weight") if "weight" in frame.columns else pl.lit(1.0)
-    moved = (weight * pl.col("diff")).sum().alias("diff")
-    sums = frame.group_by(column).agg(pl.len().alias("cases"), moved)
-    total = float(sums["diff"].sum())
-    # what rounding leaves of a sum of 0 has no shares
-    some = abs(total) > 1e-12 * float(sums["diff"].abs().sum())
-    share = pl.col("diff") / total if some else pl.lit(None, pl.Float64)
-    return sums.with_columns(share=share).sort(
-        pl.col("diff").abs(), column, descending=[True, False]
+    sums = (
+        frame.select(part=pl.col(column), diff=weight * pl.col("diff"))
+        .group_by("part", maintain_order=True)  # else rounding would differ from call to call
+        .agg(pl.len().alias("cases"), pl.col("diff").sum())
     )
+    total = float(sums["diff"].to_numpy().sum())
+    # what rounding leaves of a sum of 0 has no shares
+    some = abs(total) > ROUNDING * float(np.abs(sums["diff"].to_numpy()).sum())
+    share = pl.col("diff") / total if some else pl.lit(None, pl.Float64)
+    # of equally large parts first those that pull where the difference goes
+    order = [pl.col("diff").abs(), pl.col("diff") * (1.0 if total >= 0 else -1.0), pl.col("part")]
+    return sums.with_columns(share=share).sort(*order, descending=[True, True, False])
 
 
 def left_out(
-    frame: pl.DataFrame, request: Request, settings: Settings, by: Sequence[str]
+    frame: pl.DataFrame,
+    request: Request,
+    settings: Settings,
+    by: Sequence[str],
+    *,
+    hopeless: bool,
 ) -> pl.DataFrame:
     """The comparison without one cluster, group or case at a time."""
     refuse_unknown(frame, by)
@@ -137,11 +152,12 @@ def left_out(
     rows = []
     for kind in dict.fromkeys(kinds):
         parts = influence(frame, kind).head(MOST_CASES if kind == "case" else MOST_PARTS)
-        for name, cases, share in parts.select(kind, "cases", "share").iter_rows():
+        for name, cases, share in parts.select("part", "cases", "share").iter_rows():
             rest = frame.filter(pl.col(kind).ne_missing(pl.lit(name, frame.schema[kind])))
             rows.append({"kind": kind, "left_out": str(name), "cases": cases, "share": share})
             if not rest.is_empty():
-                made = measured(Difference.of(rest, request), request, settings)
+                data = Difference.of(rest, request)
+                made = measured(data, request, settings, hopeless=hopeless)
                 rows[-1] |= {
                     "diff": float(made.fit.mean[0]),
                     "low": made.interval.low,

@@ -34,7 +34,6 @@ ENDS = {
 def cautions(
     made: Comparison,
     *,
-    hopeless: bool,
     coverage: tuple[float, float],
     largest_share: float,
     dominance: float,
@@ -44,28 +43,13 @@ def cautions(
 
     Args:
         made: The comparison, all but its words.
-        hopeless: Whether the candidate ran only on cases that the baseline failed.
         coverage: Share of trials with a verdict, of both sides.
         largest_share: Share of the cases in the largest cluster.
         dominance: Share of all change, whatever its direction, in the largest unit.
         equal_trials: Whether every case has as many trials on both sides.
     """
     clustered = "cluster" in made.pairs.columns
-    unit = "clusters" if clustered else "cases"
-    if hopeless:
-        yield (
-            "the candidate ran only on cases that the baseline failed: it would look better "
-            "without being better (regression to the mean)"
-        )
-    if made.changed < FEWEST_CHANGED:
-        yield f"{made.changed} changed {unit}: fewer than 6 can never be significant"
-    if made.only_baseline or made.only_candidate:
-        yield (
-            f"left out: {made.only_baseline} cases only of the baseline, {made.only_candidate} "
-            "only of the candidate"
-        )
-    if made.cases < SMALL_SUITE:
-        yield f"small suite: {made.cases} cases"
+    yield from _of_cases(made, "clusters" if clustered else "cases")
     if clustered:
         yield from _of_clusters(made, largest_share)
     if dominance > LARGE_SHARE and made.changed >= FEWEST_CHANGED:
@@ -82,6 +66,29 @@ def cautions(
         yield f"coverage {first:.1%} against {second:.1%}: see the bracket"
     if made.evidence is not None:
         yield from _of_trials(made.evidence)
+
+
+def _of_cases(made: Comparison, unit: str) -> Iterator[str]:
+    if made.only_failures:
+        yield (
+            "the candidate ran only on cases that the baseline failed: it would look better "
+            "without being better (regression to the mean)"
+        )
+    if made.changed < FEWEST_CHANGED:
+        yield f"{made.changed} changed {unit}: fewer than 6 can never be significant"
+    if made.only_baseline or made.only_candidate:
+        yield (
+            f"left out: {made.only_baseline} cases only of the baseline, {made.only_candidate} "
+            "only of the candidate"
+        )
+    if made.undefined:
+        yield f"left out: {made.undefined} shared cases without {made.metric} on some side"
+    if made.se == 0 and made.method == "t-cr2":
+        yield "all differences are equal: the interval has no width"
+    if made.majority is not None and made.majority.ignores_weights:
+        yield "weights are ignored by all methods on majority outcomes"
+    if made.cases < SMALL_SUITE:
+        yield f"small suite: {made.cases} cases"
 
 
 def _of_clusters(made: Comparison, largest_share: float) -> Iterator[str]:
@@ -109,11 +116,11 @@ def _of_trials(found: Evidence) -> Iterator[str]:
             yield f"trials are not independent: in {cases} cases trials of a config share a {name}"
 
 
-def status(made: Comparison, *, hopeless: bool) -> str:
+def status(made: Comparison) -> str:
     """Whether the question is resolved, and if not what it would take."""
     if made.verdict in {"better", "worse"}:
         return "resolved"
-    if hopeless:
+    if made.only_failures:
         return "unresolved: needs trials of the candidate on the cases that the baseline passed"
     alpha = 1.0 - made.level
     fewest = max(FEWEST_CHANGED, floor(log2(1.0 / alpha)) + 2)

@@ -14,10 +14,20 @@ from trialframe.kernels.montecarlo import batches, monte_carlo_p
 from trialframe.kernels.tails import TINY, Sum, lower_tail
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     Floats: TypeAlias = NDArray[np.float64]
     Ints: TypeAlias = NDArray[np.int64]
+
+LARGEST = 4 * 10**8
+"""Trials of a case up to which permutations can be drawn; beyond, the normal law is as good."""
+
+WIDEST = 100_000
+"""Trials of a case up to which an exact permutation is tried: its table has a column for each."""
+
+FEWEST_DRAWS, EVALUATIONS = 499, 20_000_000
 
 _NOISE = 1e-12  # relative: what rounding adds to a sum of floats
 _INT64 = 2**62  # steps from here on stay Python integers
@@ -29,7 +39,7 @@ class Permutation:
 
     Attributes:
         pvalue: The p-value.
-        method: "dense", "fourier", "partial sums" or "monte carlo".
+        method: "dense", "fourier", "partial sums", "monte carlo" or "normal".
         exact: Whether it is exact rather than drawn.
     """
 
@@ -65,16 +75,40 @@ def permutation(
         >>> round(permutation(one, 0 * one, ten, ten, np.random.default_rng(0)).pvalue, 6)
         0.090909
     """
+    most = int(max(n_a.max(initial=0), n_b.max(initial=0)))
+    if most > LARGEST:
+        return _normal(*(side.astype(np.float64) for side in (n_a, c_a, n_b, c_b)))
+    if most > WIDEST:
+        ones = np.ones(len(n_a))
+        return drawn_permutation(n_a, c_a, n_b, c_b, lambda n, c: c / n, ones, rng, draws)
     shuffle = _shuffled(n_a, c_a, n_b, c_b)
     if shuffle.observed == 0 or not len(shuffle.total.step):
         return Permutation(pvalue=1.0, method="dense", exact=True)
     lower = lower_tail(shuffle.total, shuffle.most)
     upper = None if lower is None else lower_tail(shuffle.total.mirrored(), shuffle.mirrored_most)
     if lower is None or upper is None:
+        draws = _affordable(draws, len(n_a))
         pvalue = monte_carlo_p(_drawn_shuffles(shuffle, rng, draws), draws)
         return Permutation(pvalue=pvalue, method="monte carlo", exact=False)
     pvalue = min(max(lower.at_most + upper.at_most, TINY), 1.0)
     return Permutation(pvalue=pvalue, method=lower.method, exact=True)
+
+
+def _affordable(draws: int, cases: int) -> int:
+    """Fewer draws for many cases: one hypergeometric number costs as much as 100 coins."""
+    return min(draws, max(FEWEST_DRAWS, EVALUATIONS // cases))
+
+
+def _normal(n_a: Floats, c_a: Floats, n_b: Floats, c_b: Floats) -> Permutation:
+    """The same with normal differences: their mean is 0 and their variance hypergeometric."""
+    from scipy.special import ndtr
+
+    total, passes = n_a + n_b, c_a + c_b
+    rate = passes / total
+    variance = float(np.sum(rate * (1.0 - rate) * total**2 / (n_a * n_b * (total - 1.0))))
+    observed = float(np.sum(c_b / n_b - c_a / n_a))
+    pvalue = 2.0 * float(ndtr(-abs(observed) / np.sqrt(variance))) if variance > 0 else 1.0
+    return Permutation(pvalue=max(pvalue, TINY), method="normal", exact=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,14 +177,57 @@ def _hypergeometric(size_a: Ints, size_b: Ints, passes: Ints, fewest: Ints) -> F
 
 def _drawn_shuffles(shuffle: _Shuffle, rng: np.random.Generator, draws: int) -> int:
     """Draws whose difference is as far from 0 as the observed one, or farther."""
-    times = shuffle.total.times
-    passes, fails, size_b, fewest = np.repeat(shuffle.draw, times, axis=1)
-    steps = np.repeat(shuffle.total.step.astype(np.float64), times)
-    shift = float(Fraction(shuffle.start, shuffle.common))
-    size = abs(float(Fraction(shuffle.observed, shuffle.common)))
-    slack = _NOISE * (abs(shift) + float(shuffle.total.span))
+    total, unit = shuffle.total.in_floats(), shuffle.total.unit
+    passes, fails, size_b, fewest = np.repeat(shuffle.draw, total.times, axis=1)
+    steps = np.repeat(total.step, total.times)
+    shift = float(Fraction(shuffle.start, shuffle.common * unit))
+    size = abs(float(Fraction(shuffle.observed, shuffle.common * unit)))
+    slack = _NOISE * (abs(shift) + float(total.span))
     extreme = 0
     for batch in batches(draws, len(steps)):
         taken = rng.hypergeometric(passes, fails, size_b, size=(batch, len(steps)))
         extreme += int(np.sum(np.abs((taken - fewest) @ steps + shift) >= size - slack))
     return extreme
+
+
+def drawn_permutation(
+    n_a: Ints,
+    c_a: Ints,
+    n_b: Ints,
+    c_b: Ints,
+    value: Callable[[Ints, Ints], Floats],
+    weight: Floats,
+    rng: np.random.Generator,
+    draws: int = 9999,
+) -> Permutation:
+    """The same test of any value of a case, with case weights, by drawing.
+
+    Args:
+        n_a: Trials of A in every case, shape (M,), >= 1.
+        c_a: Passes of A.
+        n_b: Trials of B, >= 1.
+        c_b: Passes of B.
+        value: (trials, passes) of any shape -> value of the case.
+        weight: Case weights, shape (M,).
+        rng: Source of randomness.
+        draws: Most draws; fewer, but 499 at least, for many cases.
+
+    Example:
+        >>> one, ten = np.array([1]), np.array([10])
+        >>> rng, rate = np.random.default_rng(0), lambda n, c: c / n
+        >>> got = drawn_permutation(one, 0 * one, ten, ten, rate, np.ones(1), rng)
+        >>> 0.08 < got.pvalue < 0.10
+        True
+    """
+    draws = _affordable(draws, len(n_a))
+    passes = c_a + c_b
+    observed = float(weight @ (value(n_b, c_b) - value(n_a, c_a)))
+    size = abs(observed) - _NOISE * float(weight.sum())
+    extreme = 0
+    for batch in batches(draws, len(n_a)):
+        shape = (batch, len(n_a))
+        taken = rng.hypergeometric(passes, n_a + n_b - passes, n_b, size=shape)
+        every = [np.broadcast_to(n, shape) for n in (n_a, n_b)]
+        diff = value(every[1], taken) - value(every[0], passes - taken)
+        extreme += int(np.sum(np.abs(diff @ weight) >= size))
+    return Permutation(pvalue=monte_carlo_p(extreme, draws), method="monte carlo", exact=False)

@@ -101,8 +101,10 @@ def sign_flip(lattice: Lattice, rng: np.random.Generator, draws: int = 9999) -> 
     size = abs(observed)
     tail = _flip_tails(total, size, integral=lattice.integral)
     if tail is None:
-        slack = (_NOISE if lattice.integral else TIE) * float(total.span)
-        found = _drawn_flips(total, float(size), slack=slack, rng=rng, draws=draws)
+        drawn = total.in_floats()
+        slack = (_NOISE if lattice.integral else TIE) * float(drawn.span)
+        length = float(size) if total.unit == 1 else float(Fraction(int(size), total.unit))
+        found = _drawn_flips(drawn, length, slack=slack, rng=rng, draws=draws)
         both, toward, away = (monte_carlo_p(extreme, draws) for extreme in found)
     else:
         least = max(0.5 ** min(changed, 1000), TINY)
@@ -199,8 +201,7 @@ def _drawn_flips(
     """Draws with |T| >= size, T >= size and T <= size."""
     span, changed = float(total.span), int(total.times.sum())
     alike = changed > 20 * len(total.step)  # a binomial number costs about as much as 20 coins
-    steps = total.step.astype(np.float64)
-    steps = steps if alike else np.repeat(steps, total.times)
+    steps = total.step if alike else np.repeat(total.step, total.times)
     extreme = toward = away = 0
     for batch in batches(draws, len(steps)):
         shape = (batch, len(steps))

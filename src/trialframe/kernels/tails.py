@@ -7,6 +7,7 @@ same probabilities. Sign flips are the case s = 1 with probabilities 1/2.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from math import inf, log, sqrt
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -52,6 +53,19 @@ class Sum:
         """The largest number of every group, shape (G,), as Python integers."""
         last = self.probs.shape[1] - 1 - np.argmax(self.probs[:, ::-1] > 0, axis=1)
         return np.asarray(last).astype(object)
+
+    def in_floats(self) -> Sum:
+        """The same sum in units of its largest step where those are Python integers."""
+        if self.step.dtype != object:
+            step = self.step.astype(np.float64)
+        else:
+            step = np.array([float(Fraction(int(x), self.unit)) for x in self.step])
+        return Sum(step=step, probs=self.probs, times=self.times)
+
+    @property
+    def unit(self) -> int:
+        """What `in_floats` divides by: integers beyond all floats have to be scaled."""
+        return int(max(self.step)) if self.step.dtype == object else 1
 
     def mirrored(self) -> Sum:
         """The sum of (largest - number): its lower tail is the upper tail of this one."""
@@ -188,7 +202,7 @@ def _pascal(times: int) -> Floats:
 
 
 def _cost_dense(total: Sum, most: int) -> float:
-    if total.probs.shape[1] > 2:
+    if total.probs.shape[1] > 2 or most > 2**61:
         return inf
     return float(total.times.sum()) * (4e3 + 1.5 * most)
 
@@ -237,10 +251,16 @@ def _fourier(total: Sum, most: int) -> Tail:
     low = max(0, min(int(mean) - points // 2, int(total.span) + 1 - points))
     tilted = _tilted(total, theta)
     order = np.argsort(-tilted.times * _variance(tilted.probs), kind="stable")
+    groups = [
+        (int(tilted.step[g]) % points, np.trim_zeros(tilted.probs[g], "b"), int(tilted.times[g]))
+        for g in order.tolist()
+    ]
     size, mass = min(most - low, points - 1), np.zeros(2)
     for start in range(0, points // 2 + 1, _BLOCK):
         index = np.arange(start, min(start + _BLOCK, points // 2 + 1))
-        index, value = _characteristic(tilted, order, index, points)
+        index, value = _characteristic(groups, index, points)
+        if not len(index):
+            continue
         value = value * _turned(index * (-low % points), points)
         value *= np.where((index == 0) | (2 * index == points), 1.0, 2.0) / points
         angle = 2.0 * np.pi * index / points
@@ -258,20 +278,21 @@ def _variance(probs: Floats) -> Floats:
 
 
 def _characteristic(
-    total: Sum, order: Ints, index: Ints, points: int
+    groups: list[tuple[int, Floats, int]], index: Ints, points: int
 ) -> tuple[Ints, NDArray[np.complex128]]:
     """E exp(-2 pi i index X / points) where it is not negligible, and these indices."""
     value = np.ones(len(index), dtype=np.complex128)
-    for group in order.tolist():
-        turned = _turned(index * (int(total.step[group]) % points), points)
-        probs = np.trim_zeros(total.probs[group], "b")
+    for step, probs, times in groups:
+        turned = _turned(index * step, points)
         factor = np.full(len(index), probs[-1], dtype=np.complex128)
         for chance in probs[-2::-1]:
             factor = factor * turned + chance
-        value = value * _power(factor, int(total.times[group]))
+        value = value * _power(factor, times)
         strong = np.abs(value) > _FAINT
         if not strong.all():
             index, value = index[strong], value[strong]
+            if not len(index):
+                break
     return index, value
 
 

@@ -72,9 +72,11 @@ def _estimate(found: Comparison) -> Iterator[tuple[str, str]]:
             told += f" [{ratio.low - 1:+.1%}, {ratio.high - 1:+.1%}]"
         yield "relative to the baseline", told
     yield (
-        "cases shared / only baseline / only candidate",
+        "cases compared / only baseline / only candidate",
         f"{found.cases} / {found.only_baseline} / {found.only_candidate}",
     )
+    if found.undefined:
+        yield f"shared cases without {found.metric} on some side", str(found.undefined)
     yield "independent units / changed", f"{found.units} / {found.changed}"
     yield "wins / losses / ties", f"{found.wins} / {found.losses} / {found.ties}"
     if found.largest_unit_share is not None:
@@ -145,8 +147,9 @@ def _interval(interval: Interval | None) -> str:
 
 
 def _ends(low: float | None, high: float | None, sign: str = "+") -> str:
-    known = low is not None and high is not None
-    return f"[{low:{sign}.4g}, {high:{sign}.4g}]" if known else "none"
+    if low is None or high is None:
+        return "none"
+    return f"[{low + 0.0:{sign}.4g}, {high + 0.0:{sign}.4g}]"  # no minus in front of a 0
 
 
 def case_lines(found: pl.DataFrame, adjust: str) -> list[str]:
