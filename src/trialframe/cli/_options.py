@@ -272,7 +272,16 @@ def parts(texts: list[str] | None) -> list[str]:
 
 
 _PLANNED = ("baseline", "candidate", "rate", "icc", "correlation", "discordance", "trials")
-_OTHERS = ("threshold", "keep", "attempts", "unscored", "zero_is_missing", *_PLANNED)
+_OTHERS = (
+    "threshold",
+    "keep",
+    "order",
+    "edges",
+    "attempts",
+    "unscored",
+    "zero_is_missing",
+    *_PLANNED,
+)
 _ARGUMENT = re.compile(
     rf"\b({'|'.join([*NAMED, *_OTHERS])})="
     r"""(\[[^\]]*\]|'[^']*'|"[^"]*"|pl\.col\("[^"]+"\) == "[^"]*"|[\d.]+|(?=[,) ]))"""

@@ -167,7 +167,7 @@ def variance_components(
         >>> found.components.select("component", pl.col("share").round(3)).rows()
         [('config', 0.017), ('case', 0.25), ('config x case', 0.026), ('run', 0.708)]
         >>> round(found.g, 3), found.method
-        (0.864, 'anova')
+        (0.793, 'anova')
     """
     names = names_of(facets)
     method = _checks.one_of(method, "method", METHODS)

@@ -209,15 +209,16 @@ def _column(name: str, order: list[Key], cells: Cells) -> Column:
     rows: list[Row] = [cells[key].get(name, {}) for key in order]
     return Column(
         title=name,
-        brief=_brief(name, next((row["k"] for row in rows if row), None)),
+        brief=_brief(name, next((row["k"] for row in rows if row), None), cells[order[0]]),
         values=tuple(shown(row.get("value"), row.get("unit")) for row in rows),
         intervals=tuple(interval(r.get("low"), r.get("high"), r.get("unit")) for r in rows),
     )
 
 
-def _brief(name: str, k: int | None) -> str:
+def _brief(name: str, k: int | None, others: Mapping[str, Row]) -> str:
     """A name on two short lines, without the unit that the values show."""
-    if k is not None and k > 1 and not name.startswith("pass") and name.endswith(str(k)):
+    ladder = k is not None and k > 1 and name.endswith(str(k)) and not name.startswith("pass")
+    if ladder and f"{name[: -len(str(k))]}1" in others:
         return name[-len(str(k)) - 1 :]  # the ladder's first column says of what
     return re.sub(r"_(uusd|ms)", "", name).replace("_per_pass", "\nper pass")
 

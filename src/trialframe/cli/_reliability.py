@@ -1,0 +1,357 @@
+"""The commands reliability, variance and decay: what holds up, what is luck, what length does."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, cast
+
+import polars as pl
+import typer
+
+from trialframe import _checks
+from trialframe.cli import _options as opt
+from trialframe.cli._estimate import loaded
+from trialframe.cli._output import output_of, say
+from trialframe.errors import ArgumentError, short
+from trialframe.reliability.components import VarianceComponents, variance_components
+from trialframe.reliability.decay import Decay, decay_curve
+from trialframe.reliability.rollouts import reliability as rolled
+from trialframe.report.numbers import interval, shown
+from trialframe.schema import MEASURES
+
+TABLES = ("components", "d-study", "icc")
+ABOUT = "Reliability"
+
+K = Annotated[int, typer.Option("-k", help="Rollouts drawn.", rich_help_panel=ABOUT)]
+Status = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="pass, fail or security_fail, for --passed.", rich_help_panel=ABOUT
+    ),
+]
+Level = Annotated[
+    float, typer.Option(help="Nominal coverage of the intervals.", rich_help_panel=ABOUT)
+]
+Units = Annotated[
+    str,
+    typer.Option(
+        metavar="WORD", help="clusters if there are some, or cases.", rich_help_panel=ABOUT
+    ),
+]
+Short = Annotated[
+    str,
+    typer.Option(
+        "--short",
+        metavar="WORD",
+        help="Cases with fewer than k trials: null (dropped), clamp, min, rate, raise.",
+        rich_help_panel=ABOUT,
+    ),
+]
+Method = Annotated[
+    str,
+    typer.Option(
+        metavar="WORD", help="auto, anova, unweighted (means) or reml.", rich_help_panel=ABOUT
+    ),
+]
+Measure = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="passed, score, tests_share...", rich_help_panel=ABOUT),
+]
+Which = Annotated[
+    str,
+    typer.Option(
+        "--table",
+        metavar="NAME",
+        help="For JSON, CSV and Parquet: components, d-study or icc.",
+        rich_help_panel=ABOUT,
+    ),
+]
+Numbers = Annotated[
+    list[str] | None,
+    typer.Option(metavar="N", help="For the D-study, as in 50,200.", rich_help_panel=ABOUT),
+]
+Resamples = Annotated[int, typer.Option(help="Bootstrap resamples.", rich_help_panel=ABOUT)]
+Bucket = Annotated[
+    str,
+    typer.Option(
+        metavar="COLUMN",
+        help="Length of the task: a column, or a measure such as duration_ms.",
+        rich_help_panel=ABOUT,
+    ),
+]
+Order = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAMES", help="Buckets, shortest first: a,b,c.", rich_help_panel=ABOUT),
+]
+Edges = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NUMBERS", help="Where buckets begin, as in 5,30,120.", rich_help_panel=ABOUT
+    ),
+]
+Metric = Annotated[
+    str,
+    typer.Option("--metric", "-m", metavar="NAME", help="On the curve.", rich_help_panel=ABOUT),
+]
+
+
+@opt.takes_columns
+def reliability(
+    files: opt.Files,
+    *,
+    columns: opt.Columns,
+    k: K = 5,
+    status: Status = None,
+    by: opt.By = None,
+    level: Level = 0.95,
+    short_cases: Short = "null",
+    units: Units = "clusters",
+    unscored: opt.Unscored = None,
+    zeros: opt.Zeros = None,
+    keep: opt.Keep = "raise",
+    attempts: opt.Attempts = "raise",
+    format_: opt.Format = None,
+    output: opt.To = None,
+) -> int:
+    """Give reliability@k and secure_reliability@k beside pass^k, strict resolution and cost."""
+    from trialframe.report import text
+
+    out = output_of(format_, output)
+    policy = opt.unscored_of(unscored)
+    options: dict[str, Any] = {
+        "k": k,
+        "by": by or (),
+        "level": level,
+        "short": cast("Any", short_cases),
+        "units": units,
+    }
+    notes: tuple[str, ...] = ()
+    if status is None:
+        found = loaded(
+            files, columns, by=by, zeros=zeros, unscored=policy, keep=keep, attempts=attempts
+        ).counts
+        notes = found.notes
+        table = rolled(found, **options)
+    else:
+        _refuse_with_status(zeros=zeros, keep=keep, attempts=attempts)
+        given = columns.arguments()
+        table = rolled(_read(files), status=status, unscored=policy, **options, **given)
+    shown_rows = table.drop("meaning")
+    out.write(
+        table,
+        table=lambda console: text.print_report(console, shown_rows, notes=notes),
+        markdown=lambda: text.markdown(shown_rows, notes=notes),
+    )
+    if out.for_people:
+        return 0
+    for note in notes:
+        say(note)
+    return 0
+
+
+def _refuse_with_status(**given: Any) -> None:
+    defaults = {"keep": "raise", "attempts": "raise"}
+    for name, value in given.items():
+        if value and value != defaults.get(name):
+            raise ArgumentError(f"{name} == {short(value)} cannot be used with status.")
+
+
+def _read(files: list[str]) -> pl.LazyFrame:
+    from trialframe.read.tables import resolved
+
+    return resolved(files, {"passed": None}, None)[0].frame
+
+
+@opt.takes_columns
+def variance(
+    files: opt.Files,
+    *,
+    columns: opt.Columns,
+    method: Method = "auto",
+    measure: Measure = "passed",
+    d_cases: Numbers = None,
+    d_runs: Numbers = None,
+    units: Units = "clusters",
+    level: Level = 0.95,
+    resamples: Resamples = 1000,
+    seed: opt.Seed = 0,
+    which: Which = "components",
+    unscored: opt.Unscored = None,
+    zeros: opt.Zeros = None,
+    keep: opt.Keep = "raise",
+    attempts: opt.Attempts = "raise",
+    format_: opt.Format = None,
+    output: opt.To = None,
+) -> int:
+    """Split the variance into configs, cases, their interaction and runs, with a D-study."""
+    from trialframe.report import text
+
+    _checks.one_of(which, "table", TABLES)
+    out = output_of(format_, output)
+    policy = opt.unscored_of(unscored)
+    counts = loaded(
+        files, columns, by=None, zeros=zeros, unscored=policy, keep=keep, attempts=attempts
+    ).counts
+    found = variance_components(
+        counts,
+        method=method,
+        measure=measure,
+        d_cases=opt.whole_numbers(d_cases, "--d-cases"),
+        d_runs=opt.whole_numbers(d_runs, "--d-runs"),
+        units=units,
+        level=level,
+        resamples=resamples,
+        seed=seed,
+    )
+    frames = {"components": found.components, "d-study": found.d_study, "icc": found.icc}
+    sections = [(_headlines(found), _components(found)), (_halves(found), _d_study(found))]
+
+    def markdown() -> str:
+        return "".join(text.markdown_section(*section) for section in sections)
+
+    def table(console: Any) -> None:
+        for i, section in enumerate(sections):
+            if i:
+                console.file.write("\n")
+            text.print_section(console, *section)
+
+    out.write(frames[which], table=table, markdown=markdown)
+    if not out.for_people:
+        say(found.reading)
+    for note in counts.notes:
+        say(note)
+    return 0
+
+
+def _headlines(found: VarianceComponents) -> list[str]:
+    size = f"{found.configs} configs x {found.cases} cases, {found.runs:.3g} runs a cell"
+    lines = [found.reading, f"{found.method}, {size}"]
+    if found.g is not None and found.phi is not None:
+        ends = [
+            f"[{low:.3f}, {high:.3f}]" if low is not None and high is not None else ""
+            for low, high in ((found.g_low, found.g_high), (found.phi_low, found.phi_high))
+        ]
+        lines.append(
+            f"G {found.g:.3f} {ends[0]} for ranks, phi {found.phi:.3f} {ends[1]} for scores"
+        )
+    return [*lines, *(f"- {caution}" for caution in found.warnings)]
+
+
+def _components(found: VarianceComponents) -> pl.DataFrame:
+    rows = [
+        {
+            "component": row["component"],
+            "share": shown(row["share"], "share") if row["share"] is not None else "-",
+            "interval": interval(row["share_low"], row["share_high"], "share") or "-",
+            "variance": row["value"],
+            "raw": row["raw"],
+        }
+        for row in found.components.iter_rows(named=True)
+    ]
+    return pl.DataFrame(rows)
+
+
+def _halves(found: VarianceComponents) -> list[str]:
+    half = found.split_half
+    if half is None or half.agreement is None or half.g_held_out is None:
+        return []
+    ends = f"[{half.agreement_low:.2f}, {half.agreement_high:.2f}]"
+    agree = f"halves of the cases agree on configs with r = {half.agreement:.2f} {ends}"
+    return [f"{agree} over {half.splits} splits; G of a held-out half {half.g_held_out:.2f}"]
+
+
+def _d_study(found: VarianceComponents) -> pl.DataFrame:
+    return found.d_study.select("cases", "runs", pl.exclude("cases", "runs").round(3))
+
+
+@opt.takes_columns
+def decay(
+    files: opt.Files,
+    *,
+    columns: opt.Columns,
+    bucket: Bucket,
+    order: Order = None,
+    edges: Edges = None,
+    metric: Metric = "pass^k",
+    k: K = 3,
+    level: Level = 0.95,
+    short_cases: Short = "null",
+    units: Units = "clusters",
+    unscored: opt.Unscored = None,
+    zeros: opt.Zeros = None,
+    keep: opt.Keep = "raise",
+    attempts: opt.Attempts = "raise",
+    format_: opt.Format = None,
+    output: opt.To = None,
+) -> int:
+    """Follow reliability over tasks of rising length, with slope and trend tests."""
+    from trialframe.report import text
+
+    out = output_of(format_, output)
+    counts = loaded(
+        files,
+        columns,
+        by=None if bucket in MEASURES else [bucket],
+        zeros=zeros,
+        unscored=opt.unscored_of(unscored),
+        keep=keep,
+        attempts=attempts,
+    ).counts
+    found = decay_curve(
+        counts,
+        bucket=bucket,
+        order=opt.parts(order) or None,
+        edges=_numbers(edges),
+        metric=metric,
+        k=k,
+        level=level,
+        short=cast("Any", short_cases),
+        units=units,
+    )
+    lines, rows = _slopes(found), _curve(found)
+    out.write(
+        found.curve,
+        table=lambda console: text.print_section(console, lines, rows),
+        markdown=lambda: text.markdown_section(lines, rows),
+    )
+    if not out.for_people:
+        for line in lines:
+            say(line)
+    for note in counts.notes:
+        say(note)
+    return 0
+
+
+def _numbers(texts: list[str] | None) -> list[float] | None:
+    found = []
+    for part in opt.parts(texts):
+        try:
+            found.append(float(part))
+        except ValueError:
+            raise ArgumentError(f"edges == {short(part)}, must be numbers, as in 5,30.") from None
+    return found or None
+
+
+def _slopes(found: Decay) -> list[str]:
+    lines = [f"{found.metric} over {' < '.join(found.order)}"]
+    for row in found.slopes.iter_rows(named=True):
+        if row["slope"] is None:
+            lines.append(f"{row['config']}: {row['warnings']}")
+            continue
+        ends = ""
+        if row["low"] is not None:
+            ends = f" [{row['low']:+.3f}, {row['high']:+.3f}]"
+        shape = "never rises" if row["monotone"] else f"rises from {row['rise']}"
+        trend = "" if row["trend_pvalue"] is None else f", trend p = {row['trend_pvalue']:.3g}"
+        lines.append(f"{row['config']}: {row['slope']:+.3f} per bucket{ends}{trend}; {shape}")
+    return [*lines, *(f"- {note}" for note in found.warnings)]
+
+
+def _curve(found: Decay) -> pl.DataFrame:
+    """One row per config, one column per bucket."""
+    rows: dict[str, dict[str, Any]] = {}
+    for row in found.curve.iter_rows(named=True):
+        ends = interval(row["low"], row["high"], "share")
+        value = "-" if row["value"] is None else shown(row["value"], "share")
+        cell = f"{value} {ends}" if ends else value
+        rows.setdefault(row["config"], {"config": row["config"]})[row["bucket"]] = cell
+    return pl.DataFrame(list(rows.values()))
