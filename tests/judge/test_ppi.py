@@ -239,11 +239,17 @@ def test_mixed_designs_weigh_both_parts_and_share_nothing() -> None:
     got = tr.ppi_difference(rows, "a", "b", config="run")
     assert (got.design, got.paired_labels, got.baseline_labels) == ("mixed", 40, 30)
     ends = [tr.ppi_difference(part, "a", "b", config="run") for part in (pairs, pl.concat(extra))]
-    weights = np.array([1 / end.ppi_se**2 for end in ends])
-    assert got.paired_share == pytest.approx(weights[0] / weights.sum())
-    assert got.diff == pytest.approx(weights @ [end.ppi_diff for end in ends] / weights.sum())
-    assert got.se == pytest.approx(weights.sum() ** -0.5)
-    assert got.se < min(end.ppi_se for end in ends)
+    judged = pairs.pivot("run", index="case", values="judge")
+    spreads = [
+        float((judged["b"] - judged["a"]).var()) / 40,
+        sum(float(part["judge"].var()) / 30 for part in extra),
+    ]
+    weights = np.array([1 / spread for spread in spreads]) / sum(1 / spread for spread in spreads)
+    assert got.paired_share == pytest.approx(weights[0])
+    assert got.diff == pytest.approx(weights @ [end.ppi_diff for end in ends])
+    assert got.se == pytest.approx(
+        np.hypot(*(w * end.ppi_se for w, end in zip(weights, ends, strict=True)))
+    )
     single = pl.concat([pairs, extra[0]])
     left = tr.ppi_difference(single, "a", "b", config="run")
     assert left.diff == pytest.approx(ends[0].ppi_diff)

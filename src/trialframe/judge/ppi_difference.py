@@ -170,10 +170,10 @@ def ppi_difference(
     Notes:
         Cases labelled in both runs give differences of labels and of verdicts and one lambda for
         them; that keeps the pairing. Cases labelled in one run give an estimate per run with its
-        own lambda, and variances add. With both kinds the two differences are weighted by their
-        inverse variances. Cases or clusters that occur on several sides add their contributions
-        before squaring, so that no sharing is taken for independence. Satterthwaite degrees of
-        freedom.
+        own lambda, and variances add. With both kinds the differences are weighted by what their
+        labels would tell if they varied as verdicts do: those variances come from many cases.
+        Cases or clusters that occur on several sides add their contributions before squaring, so
+        that no sharing is taken for independence. Satterthwaite degrees of freedom.
 
     References:
         Angelopoulos, Duchi and Zrnic (2023), arXiv:2311.01453.
@@ -303,11 +303,7 @@ def _fitted(made: _Design, *, clustered: bool) -> dict[str, Any]:
         blocks.append(
             [(samples[i], chosen[i], sign, made.sides[i]) for i, sign in enumerate((-1.0, 1.0))]
         )
-    variances = [_summed([block], [1.0], clustered=clustered)["se"] ** 2 for block in blocks]
-    if any(not v > 0 for v in variances):
-        weights = [1.0 / len(blocks)] * len(blocks)
-    else:
-        weights = [1.0 / v / sum(1.0 / w for w in variances) for v in variances]
+    weights = _weights(blocks)
     found = _summed(blocks, weights, clustered=clustered)
     alone = _summed(
         [[(sample, 0.0, sign, rows) for sample, _, sign, rows in block] for block in blocks],
@@ -324,6 +320,23 @@ def _fitted(made: _Design, *, clustered: bool) -> dict[str, Any]:
         "lams": lams,
         "share": 0.0 if made.pairs.is_empty() else weights[0],
     }
+
+
+def _weights(blocks: list[Any]) -> list[float]:
+    """Weights of the parts by what they would know if labels varied as verdicts do.
+
+    Weights from the variances of few labels would favour the part whose variance comes out small
+    by chance, and the interval would be too narrow.
+    """
+    spreads = [
+        sum(
+            float(np.var(np.concatenate([s.f, s.unlabelled]), ddof=1)) / len(s.y) for s, *_ in block
+        )
+        for block in blocks
+    ]
+    if min(spreads) <= 0:
+        return [1.0 / len(blocks)] * len(blocks)
+    return [1.0 / spread / sum(1.0 / other for other in spreads) for spread in spreads]
 
 
 def _lambda(sample: Sample) -> float:
