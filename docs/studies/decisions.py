@@ -11,9 +11,9 @@ import numpy as np
 from studies import methods
 from studies.designs import SEED, Design, Sample
 from studies.tables import Cell, Table, coverage, exact, size
-from trialframe.estimate.difference import Difference, Settings, measured
-from trialframe.estimate.margins import claims
-from trialframe.estimate.pairs import per_case
+from trialframe.comparison.difference import Difference, Settings, measured
+from trialframe.comparison.margins import claims
+from trialframe.comparison.pairs import per_case
 from trialframe.kernels import gate, paired, sequential, unpaired
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trialframe.estimate.difference import FEWEST_CHANGED
+from trialframe.comparison.difference import FEWEST_CHANGED
 from trialframe.kernels import paired
 from trialframe.kernels.intervals import Interval, t_interval, z_interval
 from trialframe.kernels.means import clustered_mean

@@ -5,27 +5,21 @@ estimand, a method and what was left out.
 """
 
 from trialframe.audit import check_trials
+from trialframe.comparison.compare import compare
+from trialframe.comparison.compare_all import compare_all
+from trialframe.comparison.headlines import Headlines, compare_rates
+from trialframe.comparison.leaderboard import leaderboard
+from trialframe.comparison.regressions import regressions
+from trialframe.comparison.result import Comparison
 from trialframe.counts import Counts, counts
 from trialframe.decide.gate import Decision, gate
 from trialframe.decide.rules import PolicyDecision, gate_policy
 from trialframe.doctor import doctor
 from trialframe.errors import TrialframeError
-from trialframe.estimate.allocation import trials_or_cases
 from trialframe.estimate.attempts import seq_at_k
-from trialframe.estimate.compare import compare
-from trialframe.estimate.compare_all import compare_all
-from trialframe.estimate.comparison import Comparison
-from trialframe.estimate.confidence import ConfidenceSequence, confidence_sequence
 from trialframe.estimate.extrapolate import beta_binomial
-from trialframe.estimate.headlines import Headlines, compare_rates
 from trialframe.estimate.index import index
-from trialframe.estimate.leaderboard import leaderboard
-from trialframe.estimate.next_trials import next_trials
-from trialframe.estimate.planned import Power
-from trialframe.estimate.power import cases_needed, mde, power, power_table
-from trialframe.estimate.regressions import regressions
 from trialframe.estimate.runs import run_summary
-from trialframe.estimate.sequential import Sequential, sequential
 from trialframe.estimate.summary import summary
 from trialframe.export import counts_sql
 from trialframe.expr import (
@@ -52,7 +46,20 @@ from trialframe.judge.position import PositionBias, position_bias
 from trialframe.judge.ppi import Powered, ppi
 from trialframe.judge.ppi_difference import PoweredDifference, ppi_difference
 from trialframe.judge.signals import signal_auroc
+from trialframe.planning.allocation import trials_or_cases
+from trialframe.planning.confidence import ConfidenceSequence, confidence_sequence
+from trialframe.planning.next_trials import next_trials
+from trialframe.planning.planned import Power
+from trialframe.planning.power import cases_needed, mde, power, power_table
+from trialframe.planning.sequential import Sequential, sequential
 from trialframe.read import mapping, read
+from trialframe.reliability.amplification import vaf
+from trialframe.reliability.components import VarianceComponents, variance_components
+from trialframe.reliability.decay import Decay, decay_curve
+from trialframe.reliability.episodes import gds, mop
+from trialframe.reliability.horizon import time_horizon
+from trialframe.reliability.rollouts import reliability
+from trialframe.reliability.surface import Surface, surface
 from trialframe.simulate import simulate
 
 __all__ = [
@@ -62,6 +69,7 @@ __all__ = [
     "Corrected",
     "CorrectedDifference",
     "Counts",
+    "Decay",
     "Decision",
     "Drift",
     "Headlines",
@@ -74,7 +82,9 @@ __all__ = [
     "Powered",
     "PoweredDifference",
     "Sequential",
+    "Surface",
     "TrialframeError",
+    "VarianceComponents",
     "Verdicts",
     "beta_binomial",
     "calibrate",
@@ -86,6 +96,7 @@ __all__ = [
     "confidence_sequence",
     "counts",
     "counts_sql",
+    "decay_curve",
     "doctor",
     "fit_irt",
     "flake_index",
@@ -93,6 +104,7 @@ __all__ = [
     "g_pass_at_k",
     "gate",
     "gate_policy",
+    "gds",
     "index",
     "judge_drift",
     "judge_noise",
@@ -101,6 +113,7 @@ __all__ = [
     "majority",
     "mapping",
     "mde",
+    "mop",
     "next_trials",
     "pass_at_k",
     "pass_hat_k",
@@ -112,6 +125,7 @@ __all__ = [
     "ppi_difference",
     "read",
     "regressions",
+    "reliability",
     "rogan_gladen",
     "rogan_gladen_difference",
     "run_summary",
@@ -121,7 +135,11 @@ __all__ = [
     "signal_auroc",
     "simulate",
     "summary",
+    "surface",
+    "time_horizon",
     "trials_or_cases",
+    "vaf",
+    "variance_components",
     "verdicts",
     "wilson",
 ]

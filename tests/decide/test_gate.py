@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import trialframe as tr
+from trialframe.comparison.difference import Settings
+from trialframe.comparison.result import Comparison
 from trialframe.decide.gate import terms_of
 from trialframe.errors import ArgumentError, ColumnError, TrialsError
-from trialframe.estimate.comparison import Comparison
-from trialframe.estimate.difference import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

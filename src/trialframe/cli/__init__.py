@@ -25,6 +25,7 @@ from trialframe.cli import (
     _leaderboard,
     _make,
     _power,
+    _reliability,
     _sequential,
 )
 from trialframe.cli._options import as_options
@@ -56,6 +57,9 @@ for command in (
     _power.power,
     _sequential.sequential,
     _sequential.next_trials,
+    _reliability.reliability,
+    _reliability.variance,
+    _reliability.decay,
     _make.sql,
     _check.check,
     _check.doctor,

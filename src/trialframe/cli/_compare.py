@@ -10,11 +10,11 @@ import typer
 from trialframe.cli import _options as opt
 from trialframe.cli._estimate import Level, Resamples, Units, loaded
 from trialframe.cli._output import output_of, say
+from trialframe.comparison.compare import compare as compared
+from trialframe.comparison.headlines import compare_rates
+from trialframe.comparison.regressions import regressions as tested
 from trialframe.decide.gate import gate as decided
 from trialframe.errors import ArgumentError
-from trialframe.estimate.compare import compare as compared
-from trialframe.estimate.headlines import compare_rates
-from trialframe.estimate.regressions import regressions as tested
 from trialframe.read import read
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from trialframe.cli._estimate import Loaded
     from trialframe.cli._output import Output
+    from trialframe.comparison.result import Comparison
     from trialframe.decide.gate import Decision
-    from trialframe.estimate.comparison import Comparison
 
 ABOUT = "Comparison"
 

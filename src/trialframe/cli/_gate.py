@@ -11,12 +11,12 @@ import typer
 from trialframe.cli import _options as opt
 from trialframe.cli._estimate import Units, loaded
 from trialframe.cli._output import Output, output_of, say
+from trialframe.comparison.compare import compare
 from trialframe.decide.gate import Decision
 from trialframe.decide.gate import gate as decided
 from trialframe.decide.policy import Policy, policy_of
 from trialframe.decide.rules import PolicyDecision, gate_policy
 from trialframe.errors import ArgumentError
-from trialframe.estimate.compare import compare
 from trialframe.read import read
 
 if TYPE_CHECKING:

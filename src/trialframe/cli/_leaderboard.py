@@ -9,9 +9,9 @@ import typer
 from trialframe.cli import _options as opt
 from trialframe.cli._estimate import Level, Resamples, Short, Units, loaded
 from trialframe.cli._output import output_of, say
+from trialframe.comparison.compare_all import compare_all as compared
+from trialframe.comparison.leaderboard import leaderboard as ranked
 from trialframe.errors import ArgumentError
-from trialframe.estimate.compare_all import compare_all as compared
-from trialframe.estimate.leaderboard import leaderboard as ranked
 
 if TYPE_CHECKING:
     from trialframe.counts import Counts

@@ -11,7 +11,7 @@ from trialframe.cli import _options as opt
 from trialframe.cli._estimate import Units, loaded
 from trialframe.cli._output import output_of, say
 from trialframe.errors import ArgumentError, short
-from trialframe.estimate.power import CASES, EFFECTS, cases_needed, mde, power_table
+from trialframe.planning.power import CASES, EFFECTS, cases_needed, mde, power_table
 from trialframe.report.numbers import MISSING, shown
 
 if TYPE_CHECKING:

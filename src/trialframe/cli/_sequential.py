@@ -11,9 +11,9 @@ from trialframe.cli import _options as opt
 from trialframe.cli._compare import Words, sides
 from trialframe.cli._estimate import loaded
 from trialframe.cli._output import output_of, say
-from trialframe.estimate.next_trials import next_trials as planned
-from trialframe.estimate.sequential import Sequential
-from trialframe.estimate.sequential import sequential as followed
+from trialframe.planning.next_trials import next_trials as planned
+from trialframe.planning.sequential import Sequential
+from trialframe.planning.sequential import sequential as followed
 
 ABOUT = "Looking as it comes in"
 

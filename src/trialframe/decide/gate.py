@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 
 from trialframe import _checks
+from trialframe.comparison.result import Comparison
 from trialframe.decide import words
 from trialframe.decide.groups import SUMS, Guard, part_sums
 from trialframe.errors import ArgumentError, TrialsError, short
-from trialframe.estimate.comparison import Comparison
 from trialframe.kernels import gate as kernel
 from trialframe.kernels.draws import majority
 from trialframe.results import Result

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from trialframe import _checks
+from trialframe.comparison.compare import compare
 from trialframe.counts import POLICIES, Counts
 from trialframe.counts import counts as count
 from trialframe.decide.gate import EXIT_CODES, Decision, gate
@@ -18,7 +19,6 @@ from trialframe.decide.policy import Policy, Rule, policy_of
 from trialframe.decide.words import many, percent
 from trialframe.engine import source_of, sources
 from trialframe.errors import ArgumentError, ColumnError, TrialframeError, TrialsError
-from trialframe.estimate.compare import compare
 from trialframe.estimate.metrics import cases_of
 from trialframe.estimate.summary import summary
 from trialframe.results import Result
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from trialframe.estimate.comparison import Comparison
+    from trialframe.comparison.result import Comparison
 
     Floats = NDArray[np.float64]
 

@@ -9,8 +9,8 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trialframe.estimate.comparison import Comparison, Majority
-    from trialframe.estimate.difference import Interval
+    from trialframe.comparison.difference import Interval
+    from trialframe.comparison.result import Comparison, Majority
 
 MANY_PAIRS = 100
 """Cases from which the Bayesian check adds nothing."""

@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 
 from trialframe import _checks
+from trialframe.comparison.pairs import per_case
 from trialframe.counts import Counts
 from trialframe.errors import ArgumentError, TrialsError
 from trialframe.estimate.metrics import SHORT, cases_of
-from trialframe.estimate.pairs import per_case
-from trialframe.estimate.pilot import one_sided, spread_of
-from trialframe.estimate.plan import checked
 from trialframe.kernels.variance import detectable, optimal_trials
+from trialframe.planning.pilot import one_sided, spread_of
+from trialframe.planning.plan import checked
 
 if TYPE_CHECKING:
     from trialframe.kernels.draws import Short

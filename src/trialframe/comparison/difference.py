@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trialframe.comparison.pairs import known_or_none, lower_wins
 from trialframe.errors import ArgumentError
 from trialframe.estimate.metrics import Cases
-from trialframe.estimate.pairs import known_or_none, lower_wins
 from trialframe.kernels import draws, paired
 from trialframe.kernels.intervals import t_interval
 from trialframe.kernels.lattice import cluster_sums, score_differences

@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import ceil, floor, log2, log10
 from typing import TYPE_CHECKING
 
+from trialframe.comparison.difference import FEWEST_CHANGED
+from trialframe.comparison.evidence import APART
 from trialframe.estimate.cautions import (
     FEW_CLUSTERS,
     FEW_DF,
@@ -12,15 +14,13 @@ from trialframe.estimate.cautions import (
     LOW_COVERAGE,
     SMALL_SUITE,
 )
-from trialframe.estimate.difference import FEWEST_CHANGED
-from trialframe.estimate.evidence import APART
 from trialframe.kernels.variance import cases_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trialframe.estimate.comparison import Comparison
-    from trialframe.estimate.evidence import Evidence
+    from trialframe.comparison.evidence import Evidence
+    from trialframe.comparison.result import Comparison
 
 COVERAGE_GAP = 0.02
 

@@ -9,13 +9,13 @@ import numpy as np
 import polars as pl
 
 from trialframe import _checks
+from trialframe.comparison.grid import CASES, Grid, groups, ranked, shared
+from trialframe.comparison.pairs import lower_wins
 from trialframe.counts import Counts
 from trialframe.errors import ArgumentError, TrialsError
 from trialframe.estimate import intervals
 from trialframe.estimate.cautions import cautions
-from trialframe.estimate.grid import CASES, Grid, groups, ranked, shared
 from trialframe.estimate.metrics import SHORT, Request, measured, parsed
-from trialframe.estimate.pairs import lower_wins
 from trialframe.kernels.joint import Joint, bootstrap_draws, gaussian_draws, joint_means
 from trialframe.kernels.pareto import on_the_front
 from trialframe.kernels.ranks import (

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trialframe as tr
+from trialframe.comparison.difference import PValue, verdict_of
 from trialframe.errors import ArgumentError, TrialsError, UnknownConfigError
-from trialframe.estimate.difference import PValue, verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,9 +11,9 @@ import polars as pl
 
 from trialframe import _checks
 from trialframe.errors import ArgumentError
-from trialframe.estimate.ordered import Ordered, ordered_pairs
 from trialframe.kernels.betting import Betting, betting_interval, betting_path
 from trialframe.kernels.sequential import anytime_pvalue, log_e_one_sided, log_e_two_sided
+from trialframe.planning.ordered import Ordered, ordered_pairs
 from trialframe.results import Result
 
 if TYPE_CHECKING:

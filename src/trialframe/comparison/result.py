@@ -9,16 +9,16 @@ import numpy as np
 import polars as pl
 
 from trialframe import _checks
+from trialframe.comparison import difference, subsets
+from trialframe.comparison.difference import Difference, Interval, Ratio, Settings
+from trialframe.comparison.pairs import per_case
 from trialframe.errors import ArgumentError
-from trialframe.estimate import difference, subsets
-from trialframe.estimate.difference import Difference, Interval, Ratio, Settings
-from trialframe.estimate.pairs import per_case
 from trialframe.kernels.means import clustered_mean
 from trialframe.results import Result
 
 if TYPE_CHECKING:
-    from trialframe.estimate.evidence import Evidence
-    from trialframe.estimate.margins import Equivalence, NonInferiority
+    from trialframe.comparison.evidence import Evidence
+    from trialframe.comparison.margins import Equivalence, NonInferiority
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,19 +10,19 @@ import numpy as np
 import polars as pl
 
 from trialframe import _checks
-from trialframe.counts import Counts
-from trialframe.errors import ArgumentError, TrialsError, UnknownConfigError, did_you_mean
-from trialframe.estimate.cautions import FEW_CLUSTERS, LOW_COVERAGE, SMALL_SUITE
-from trialframe.estimate.compare import checked
-from trialframe.estimate.difference import (
+from trialframe.comparison.compare import checked
+from trialframe.comparison.difference import (
     FEWEST_CHANGED,
     Difference,
     Measured,
     Settings,
     measured,
 )
-from trialframe.estimate.pairs import Pairs, known_or_none, paired, per_case
-from trialframe.estimate.wording import COVERAGE_GAP
+from trialframe.comparison.pairs import Pairs, known_or_none, paired, per_case
+from trialframe.comparison.wording import COVERAGE_GAP
+from trialframe.counts import Counts
+from trialframe.errors import ArgumentError, TrialsError, UnknownConfigError, did_you_mean
+from trialframe.estimate.cautions import FEW_CLUSTERS, LOW_COVERAGE, SMALL_SUITE
 from trialframe.kernels.joint import influence
 from trialframe.kernels.maxt import MaxT, max_t
 from trialframe.kernels.multiple import benjamini_hochberg, holm

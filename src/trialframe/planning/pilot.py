@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trialframe.comparison.pairs import paired, per_case
 from trialframe.counts import Counts
 from trialframe.errors import ArgumentError, TrialsError, did_you_mean, listed
 from trialframe.estimate.metrics import cases_of
-from trialframe.estimate.pairs import paired, per_case
-from trialframe.estimate.plan import ASSUMED, CORRELATION
 from trialframe.kernels import draws
 from trialframe.kernels.means import clustered_mean
+from trialframe.planning.plan import ASSUMED, CORRELATION
 
 if TYPE_CHECKING:
     import polars as pl

@@ -11,12 +11,12 @@ import polars as pl
 
 from trialframe import _checks
 from trialframe.errors import ArgumentError, TrialsError
-from trialframe.estimate.pilot import Spread, spread_of, variance_of
-from trialframe.estimate.plan import Plan, checked
-from trialframe.estimate.planned import METHODS, Power, reading
 from trialframe.kernels.paired import mcnemar_mde, mcnemar_power
 from trialframe.kernels.planning import mcnemar_cases, t_cases, t_power, t_shift
 from trialframe.kernels.variance import cases_for, detectable
+from trialframe.planning.pilot import Spread, spread_of, variance_of
+from trialframe.planning.plan import Plan, checked
+from trialframe.planning.planned import METHODS, Power, reading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from trialframe.comparison.difference import Difference, measured, relative, verdict_of
+from trialframe.comparison.pairs import OWN_COLUMNS, ROUNDING, known_or_none, lower_wins
 from trialframe.errors import ArgumentError, did_you_mean
-from trialframe.estimate.difference import Difference, measured, relative, verdict_of
-from trialframe.estimate.pairs import OWN_COLUMNS, ROUNDING, known_or_none, lower_wins
 from trialframe.kernels.multiple import holm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trialframe.estimate.difference import Measured, Settings
+    from trialframe.comparison.difference import Measured, Settings
     from trialframe.estimate.metrics import Request
 
 MOST_PARTS = 200

@@ -8,15 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trialframe import _checks
-from trialframe.counts import Counts
-from trialframe.errors import ArgumentError
-from trialframe.estimate import difference, subsets, wording
-from trialframe.estimate.comparison import Comparison, Majority
-from trialframe.estimate.difference import Difference, Settings, measured, on_majority
-from trialframe.estimate.evidence import evidence_of
-from trialframe.estimate.margins import claims
-from trialframe.estimate.metrics import SHORT
-from trialframe.estimate.pairs import (
+from trialframe.comparison import difference, subsets, wording
+from trialframe.comparison.difference import Difference, Settings, measured, on_majority
+from trialframe.comparison.evidence import evidence_of
+from trialframe.comparison.margins import claims
+from trialframe.comparison.pairs import (
     bracket,
     known_or_none,
     lower_wins,
@@ -24,14 +20,18 @@ from trialframe.estimate.pairs import (
     paired,
     per_case,
 )
+from trialframe.comparison.result import Comparison, Majority
+from trialframe.counts import Counts
+from trialframe.errors import ArgumentError
+from trialframe.estimate.metrics import SHORT
 from trialframe.kernels import paired as kernels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trialframe.estimate.difference import Measured
+    from trialframe.comparison.difference import Measured
+    from trialframe.comparison.pairs import Pairs
     from trialframe.estimate.metrics import Request
-    from trialframe.estimate.pairs import Pairs
     from trialframe.kernels.draws import Short
 
 

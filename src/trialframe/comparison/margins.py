@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trialframe.estimate.difference import flipped, flipped_scores, on_majority
-from trialframe.estimate.pairs import known_or_none
+from trialframe.comparison.difference import flipped, flipped_scores, on_majority
+from trialframe.comparison.pairs import known_or_none
 from trialframe.kernels.intervals import clopper_pearson, t_interval
 from trialframe.results import Result
 
 if TYPE_CHECKING:
-    from trialframe.estimate.difference import Difference, Interval, Measured, PValue, Settings
+    from trialframe.comparison.difference import Difference, Interval, Measured, PValue, Settings
 
 FEWEST_FOR_T = 10
 """Changed units from which the t bound decides."""

@@ -1,0 +1,1 @@
+"""How many cases and trials a statement needs, and statements while they come in."""
