@@ -58,8 +58,8 @@ ABOUT_WALD = """For contrast, the delta method without smoothing:
 """
 
 ABOUT_BOOT = """For contrast, a bootstrap of the labels alone, as one package does it: the
-judged cases are taken as fixed, so that their sampling error is missing ({few:,} judged cases here, where it
-matters more):
+judged cases are taken as fixed, so that their sampling error is missing ({few:,} judged cases here,
+where it matters more):
 
 """
 

@@ -200,7 +200,10 @@ def drift(
     label: Label = None,
     case: Case = None,
     cluster: Cluster = None,
+    split: Split = None,
     verdict: Verdicts = None,
+    held_out: HeldOut = None,
+    tuned_on: TunedOn = None,
     margin: Margin = 0.1,
     level: Level = 0.95,
     format_: opt.Format = None,
@@ -210,19 +213,20 @@ def drift(
     from trialframe.report import judges as report
 
     out = output_of(format_, output)
-    found = judge_drift(
+    known = calibrated(
         load(files).frame,
-        baseline,
-        candidate,
-        margin=margin,
         judge=judge,
         label=label,
         case=case,
         config=config,
         cluster=cluster,
+        split=split,
+        held_out=opt.parts(held_out) or "test",
+        tuned_on=opt.parts(tuned_on) or None,
         verdicts=verdicts_of(verdict),
         level=level,
     )
+    found = judge_drift(known, baseline, candidate, margin=margin, level=level)
     lines, rows = report.drift_lines(found), report.drift_rows(found)
     _write(out, found.table, found.to_dict, lines, rows)
     return found.exit_code

@@ -147,8 +147,9 @@ def _columns(names: list[str], given: Mapping[str, Any], wants: str) -> Columns:
     case = _checks.names(given.get("case"), "case") or _case(names)
     if not case:
         notes.append("no case column: every row is taken as a case of its own")
-    split = given.get("split") or ("split" if "split" in names else None)
-    if split == "split" and not given.get("split"):
+    asked = "split" in given
+    split = given.get("split") or ("split" if asked and "split" in names else None)
+    if split is not None and not given.get("split"):
         notes.append("splits are those of the column 'split'")
     made = Columns(
         judge=judge,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,8 +102,8 @@ def judge_drift(
     points and go unseen. Therefore sameness must be shown here, by an interval inside the margin.
 
     Args:
-        data: A table with labels of both runs, a calibration with a row per config, or a pair of
-            calibrations, for baseline and candidate.
+        data: A calibration with a row per config (which knows what is held out), a pair of
+            calibrations, for baseline and candidate, or a table with held-out labels of both runs.
         baseline: First run, a value of `config` (for a pair: what to call it).
         candidate: Second run.
         margin: Largest difference of sensitivity or specificity that is accepted, in (0, 1).
@@ -152,8 +152,15 @@ def judge_drift(
     for name, side in zip((baseline, candidate), sides, strict=True):
         if side.is_empty():
             raise TrialsError(f"run {name!r} has no row with both a verdict and a label.")
+    seen = [made for made in (data if isinstance(data, tuple) else (data,)) if _in_sample(made)]
     rows = [_rate(*sides, *rate, margin=margin, level=level) for rate in RATES]
-    return _drift(rows, sides, (baseline, candidate), margin=margin, level=level)
+    found = _drift(rows, sides, (baseline, candidate), margin=margin, level=level)
+    told = "the labels are not held out: the error rates are too good" if seen else None
+    return replace(found, warnings=(told, *found.warnings)) if told else found
+
+
+def _in_sample(data: Any) -> bool:
+    return isinstance(data, Calibration) and data.status == "in-sample"
 
 
 def _sides(

@@ -301,6 +301,8 @@ def _few_clusters(made: Powered, sample: Sample) -> Powered:
     if not found.se <= found.labels_se:
         found = kernels.ppi_mean(sample, 0.0)
     own = interval(found.value, found.se, found.df, made.critical, made.level)
+    free = replace(sample, cluster=None)  # what labels are worth is not to be read off few clusters
+    alone, helped = (kernels.ppi_mean(free, lam).se for lam in (0.0, found.lam))
     return replace(
         made,
         value=min(max(found.value, 0.0), 1.0),
@@ -309,10 +311,10 @@ def _few_clusters(made: Powered, sample: Sample) -> Powered:
         low=_clipped(own.low),
         high=_clipped(own.high),
         lam=found.lam,
-        effective=_effective(made.labelled, found.labels_se, found.se),
+        effective=_effective(made.labelled, alone, helped),
         warnings=(
             *made.warnings,
-            f"few clusters, {found.units}: lambda as if cases were independent",
+            f"few clusters, {found.units}: lambda as of independent cases",
         ),
     )
 
