@@ -60,7 +60,7 @@ def test_bca_golden_through_compare(golden: Golden) -> None:
         )
 
 
-@pytest.mark.parametrize("method", ["t", "bootstrap", "bca", "studentised"])
+@pytest.mark.parametrize("method", ["t", "score", "bootstrap", "bca", "studentised"])
 def test_an_interval_can_be_asked_for_before_and_after(method: str) -> None:
     counts = drawn(1, 60, cluster=groups_of(3))
     got = tr.compare(counts, "a", "b", interval=method, level=0.9)
@@ -563,3 +563,33 @@ def test_what_is_left_out_and_has_no_width_is_said() -> None:
         )
     )
     assert any("4 shared cases without" in text for text in tr.compare(part, "a", "b").warnings)
+
+
+def test_the_score_interval_knows_the_ends() -> None:
+    rng = np.random.default_rng(2)
+    inside = {"t": 0, "score": 0}
+    runs = 150
+    for _ in range(runs):
+        a, b = rng.binomial(5, 0.95, 10), rng.binomial(5, 0.9, 10)
+        got = tr.compare(sides(a, b, 5), "a", "b", resamples=100)
+        for method in inside:
+            made = got.interval(method=method)
+            assert made.low is not None
+            assert made.high is not None
+            assert -1 <= made.low <= made.high <= 1
+            inside[method] += made.low <= -0.05 <= made.high
+    assert inside["score"] >= inside["t"]
+    assert inside["score"] / runs >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / runs)
+    counts = tr.counts(tr.simulate(configs=["a", "b"], cases=20, trials=3, cost_uusd=9, seed=1))
+    with pytest.raises(ArgumentError, match=r"metrics in \[0, 1\]"):
+        tr.compare(counts, "a", "b", metric="cost_uusd", interval="score")
+
+
+def test_a_claim_from_few_units_is_called_weak() -> None:
+    rng = np.random.default_rng(4)
+    rate = rng.beta(2, 2, 30)
+    few = sides(rng.binomial(400, rate), rng.binomial(400, rate), 400)
+    got = tr.compare(few, "a", "b", margin=0.05)
+    assert got.non_inferiority is not None
+    assert got.non_inferiority.holds
+    assert any("fewer than 72 independent units" in text for text in got.warnings)

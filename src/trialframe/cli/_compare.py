@@ -55,7 +55,7 @@ IntervalName = Annotated[
     str,
     typer.Option(
         "--interval",
-        help="default, t, tango, wald+2, bootstrap, bca or studentised.",
+        help="default, t, score, tango, wald+2, bootstrap, bca or studentised.",
         rich_help_panel=ABOUT,
     ),
 ]

@@ -72,8 +72,8 @@ def compare(
             their "ratio".
         margin: D > 0 for a claim that no loss as large as D is left: in units of the metric,
             or a share of the baseline for ratios.
-        interval: "default", "t", "tango", "wald+2", "bootstrap" (percentile), "bca" or
-            "studentised".
+        interval: "default", "t", "score" (metrics in [0, 1]; better near 0 and 1), "tango",
+            "wald+2", "bootstrap" (percentile), "bca" or "studentised".
         test: "sign-flip", or on majority outcomes "mcnemar" (exact) or "mid-p".
         level: Nominal coverage of the intervals, in (0, 1); tests are at 1 - level.
         short: What a case with fewer than k trials does, as in `tr.summary`.

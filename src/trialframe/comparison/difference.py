@@ -12,7 +12,7 @@ from trialframe.comparison.pairs import known_or_none, lower_wins
 from trialframe.errors import ArgumentError
 from trialframe.estimate.metrics import Cases
 from trialframe.kernels import draws, paired
-from trialframe.kernels.intervals import t_interval
+from trialframe.kernels.intervals import score_t, square_and_add, t_interval
 from trialframe.kernels.lattice import cluster_sums, score_differences
 from trialframe.kernels.means import clustered_mean
 from trialframe.kernels.permutation import LARGEST, drawn_permutation
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-INTERVALS = ("default", "t", "tango", "wald+2", "bootstrap", "bca", "studentised")
+INTERVALS = ("default", "t", "score", "tango", "wald+2", "bootstrap", "bca", "studentised")
 TESTS = ("sign-flip", "mcnemar", "mid-p")
 EFFECTS = ("difference", "ratio")
 
@@ -63,8 +63,8 @@ class Interval(Result):
     Attributes:
         low: Lower end, None where it is undefined.
         high: Upper end.
-        method: "t-cr2", "tango", "wald+2", "percentile", "bca" or "studentised"; a method that
-            is undefined on these data names the one that stood in.
+        method: "t-cr2", "score", "tango", "wald+2", "percentile", "bca" or "studentised"; where
+            one is undefined on these data, the one that stood in.
         ignores_clusters: Whether cases were taken as independent though they have clusters.
         ignores_weights: Whether cases counted alike though they have different weights.
         degenerate: Whether all differences or resamples agree, so that there is no width.
@@ -279,6 +279,8 @@ def interval_of(data: Difference, fit: ClusteredMean, settings: Settings) -> Int
             method="t-cr2",
             degenerate=bool(fit.se[0] == 0),
         )
+    if name == "score":
+        return _of_scores(data, fit, level)
     if name in {"tango", "wald+2"}:
         if not data.one_trial_each:
             raise ArgumentError(
@@ -288,6 +290,26 @@ def interval_of(data: Difference, fit: ClusteredMean, settings: Settings) -> Int
             )
         return on_majority(data, name, level)
     return bootstrap(data, "percentile" if name == "bootstrap" else name, settings)
+
+
+def _of_scores(data: Difference, fit: ClusteredMean, level: float) -> Interval:
+    """From the score intervals of both sides and the correlation of their means."""
+    if data.request.metric.unit != "share":
+        raise ArgumentError(
+            f"interval == 'score' is for metrics in [0, 1], not for {data.request.name}. Choose "
+            '"t", "bootstrap", "bca" or "studentised".'
+        )
+    both, (se_a, se_b) = float(fit.se[0]), fit.se[1:]
+    together = float(se_a * se_b)
+    shared = (se_a**2 + se_b**2 - both**2) / (2.0 * together) if together > 0 else 0.0
+    sides = [
+        (float(mean), score_t(mean, se, df, trials.sum(), units, level))
+        for mean, se, df, units, trials in zip(
+            fit.mean[1:], fit.se[1:], fit.df[1:], fit.units[1:], (data.n_a, data.n_b), strict=True
+        )
+    ]
+    got = square_and_add(sides[0], sides[1], float(np.clip(shared, -1.0, 1.0)))
+    return Interval(low=known_or_none(got.low), high=known_or_none(got.high), method="score")
 
 
 def on_majority(data: Difference, name: str, level: float) -> Interval:

@@ -188,7 +188,8 @@ class Comparison(Result):
 
         Args:
             level: Nominal coverage in (0, 1); None for that of the comparison.
-            method: "default", "t", "tango", "wald+2", "bootstrap", "bca" or "studentised".
+            method: "default", "t", "score", "tango", "wald+2", "bootstrap", "bca" or
+                "studentised".
 
         Raises:
             ArgumentError: An unknown method, or one that these pairs do not allow.
@@ -203,7 +204,8 @@ class Comparison(Result):
         _checks.one_of(method, "method", difference.INTERVALS)
         level = self.level if level is None else _checks.between(level, "level", inclusive=False)
         data = Difference.of(self._pairs(), per_case(self.metric))
-        fit = clustered_mean(np.asarray(data.diff)[:, None], data.weight, data.cluster)
+        columns = np.column_stack([data.diff, data.a, data.b])
+        fit = clustered_mean(columns, data.weight, data.cluster)
         asked = replace(self.settings, interval=method, level=level)
         return difference.interval_of(data, fit, asked)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from math import ceil, floor, log2, log10
+from math import ceil, floor, log, log1p, log2, log10
 from typing import TYPE_CHECKING
 
 from trialframe.comparison.difference import FEWEST_CHANGED
 from trialframe.comparison.evidence import APART
+from trialframe.comparison.pairs import per_case
 from trialframe.estimate.cautions import (
     FEW_CLUSTERS,
     FEW_DF,
@@ -64,6 +65,8 @@ def cautions(
     first, second = coverage
     if abs(first - second) > COVERAGE_GAP or min(first, second) < LOW_COVERAGE:
         yield f"coverage {first:.1%} against {second:.1%}: see the bracket"
+    if made.non_inferiority is not None and made.non_inferiority.holds:
+        yield from _of_margin(made)
     if made.evidence is not None:
         yield from _of_trials(made.evidence)
 
@@ -100,6 +103,19 @@ def _of_clusters(made: Comparison, largest_share: float) -> Iterator[str]:
         yield f"{made.df:.1f} degrees of freedom"
     if made.settings.test != "sign-flip" or made.method in {"tango", "wald+2"}:
         yield "clusters are ignored by the methods that were asked for"
+
+
+def _of_margin(made: Comparison) -> Iterator[str]:
+    """Whether so few units could have missed a loss of the margin in a few of them."""
+    margin = made.settings.margin or 0.0
+    most = made.baseline_value or 1.0 if made.settings.effect == "ratio" else 1.0
+    if made.method != "tango" and margin * most < 1.0 and per_case(made.metric).shape == "rate":
+        enough = ceil(log((1.0 - made.level) / 2.0) / log1p(-margin * most))
+        if made.units < enough:
+            yield (
+                f"fewer than {enough} independent units: a loss that sits in a few of them could "
+                "be missed, so the claim of non-inferiority is weak"
+            )
 
 
 def _of_trials(found: Evidence) -> Iterator[str]:
