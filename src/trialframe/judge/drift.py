@@ -78,8 +78,13 @@ class Drift(Result):
         return int(self.status != "pass")
 
     def __repr__(self) -> str:
-        """The claim and what weakens it."""
-        return "\n".join([f"Drift: {self.claim}", *(f"- {text}" for text in self.warnings)])
+        """The claim, both error rates and what weakens it."""
+        rates = [
+            f"{row['rate']}: {percent(row['baseline_value'])} and "
+            f"{percent(row['candidate_value'])} [{points(row['low'])}, {points(row['high'])}]"
+            for row in self.table.iter_rows(named=True)
+        ]
+        return "\n".join([f"Drift: {self.claim}", *(f"- {t}" for t in (*rates, *self.warnings))])
 
 
 def judge_drift(
@@ -331,7 +336,7 @@ def _drift(
     ]
     return Drift(
         status=status,
-        claim=_claim(rows, status, names, margin, smallest),
+        claim=_claim(status, names, margin, smallest),
         baseline=names[0],
         candidate=names[1],
         margin=margin,
@@ -348,23 +353,12 @@ def _drift(
     )
 
 
-def _claim(
-    rows: list[dict[str, Any]],
-    status: str,
-    names: tuple[str, str],
-    margin: float,
-    smallest: float | None,
-) -> str:
+def _claim(status: str, names: tuple[str, str], margin: float, smallest: float | None) -> str:
     words = {
         "pass": f"the judge errs alike on {names[0]} and {names[1]}, within {percent(margin)}",
         "fail": f"the judge errs differently on {names[0]} and {names[1]}: calibrate each run",
         "inconclusive": "cannot exclude that the judge errs differently on "
         f"{names[0]} and {names[1]}",
     }
-    told = "; ".join(
-        f"{row['rate']} {percent(row['baseline_value'])} and {percent(row['candidate_value'])}"
-        + ("" if row["low"] is None else f" [{points(row['low'])}, {points(row['high'])}]")
-        for row in rows
-    )
     needs = "" if smallest is None or status == "pass" else f"; passes from {percent(smallest)} on"
-    return f"{words[status]}: {told}{needs}"
+    return words[status] + needs
