@@ -10,7 +10,7 @@ import polars as pl
 from trialframe.kernels.irt import mle
 from trialframe.kernels.irt_bootstrap import case_errors
 from trialframe.kernels.irt_checks import blocks, free_slopes, saturated, separated
-from trialframe.kernels.irt_fit import FARTHEST, STEEPEST
+from trialframe.kernels.irt_fit import FARTHEST, STEEPEST, STEEPEST_SHARED
 from trialframe.kernels.irt_pick import mean_information
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ def items_frame(table: Table, solution: Solution) -> pl.DataFrame:
     divided = np.zeros(len(fitted), dtype=bool)
     divided[fitted] = separated(part, theta)
     by_config = (cells.trials > 0).sum(axis=0)
-    at_bound = (np.abs(np.log(solution.a)) >= STEEPEST - 1e-6) | (
+    steepest = STEEPEST if np.ptp(a) > 0 else STEEPEST_SHARED
+    at_bound = (np.abs(np.log(solution.a)) >= steepest - 1e-6) | (
         np.abs(solution.b) >= FARTHEST - 1e-6
     )
     flags = _flags(

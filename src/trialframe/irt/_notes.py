@@ -22,6 +22,10 @@ SPREAD = 1.25
 """Ratio of case-to-case errors to posterior ones from which the latter are too small."""
 
 
+LEAST_SPREAD = 0.4
+"""Standard deviation of abilities, or its inverse, below which the scale is not that of N(0, 1)."""
+
+
 def identification(model: str) -> str:
     """What fixes location, scale and sign."""
     if model == "hierarchical":
@@ -72,6 +76,7 @@ def of_fit(
     solution: Solution, convergence: Convergence, items: pl.DataFrame, abilities: pl.DataFrame
 ) -> Iterator[str]:
     """Signs, separation, convergence, errors that are too small."""
+    yield from _of_scale(abilities["ability"].drop_nulls())
     negative = _flagged(items, "negative")
     if negative:
         yield (
@@ -100,6 +105,16 @@ def of_fit(
         yield (
             f"abilities vary {typical:.1f} times as much from case to case as the model says: use "
             "case_se or bootstrap in place of se"
+        )
+
+
+def _of_scale(abilities: pl.Series) -> Iterator[str]:
+    """Few abilities cannot hold the scale against the priors of many cases."""
+    spread = float(np.sqrt(np.mean(np.square(abilities.to_numpy()))))
+    if not LEAST_SPREAD <= spread <= 1 / LEAST_SPREAD:
+        yield (
+            f"abilities have a standard deviation of {spread:.2g} in place of 1: few configs or a "
+            "strong prior of b; compare abilities with each other, not with N(0, 1)"
         )
 
 

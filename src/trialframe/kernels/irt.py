@@ -26,6 +26,7 @@ _GROUPS = 16  # patterns of trial counts that are summed group by group
 _DROP = 40.0  # fall of a log posterior, from its mode, beyond which nothing is left
 _WIDEST = 0.25  # step of the grid where posteriors are wide
 _ROUGH = 0.05  # error of a mode, in posterior standard deviations, that a grid forgives
+_NEAR = 1.5  # posterior standard deviations around a mode that a grid must resolve
 _STEPS = 200  # most steps to a mode
 _FAR = 1e3  # largest ability
 _STRIP = 1.0  # largest step times slope: steeper curves need a finer grid
@@ -240,11 +241,17 @@ def _newton(
     theta = np.array(start, dtype=np.float64)
     won = cells.passes @ a
     curvature = np.ones_like(theta)
+    low, high = np.full_like(theta, -_FAR), np.full_like(theta, _FAR)
     for _ in range(_STEPS):
         slope, curvature = _slopes(cells, a, b, theta, won, prior)
+        low, high = np.where(slope > 0, theta, low), np.where(slope < 0, theta, high)
         move = np.clip(slope / np.maximum(curvature, 1e-8), -1.0, 1.0)
-        theta = np.clip(theta + move, -_FAR, _FAR)
-        if np.max(np.abs(move) * np.sqrt(curvature), initial=0.0) < tol:
+        after = theta + move
+        # Newton may leap over the mode where curves are steep: then halve what holds it
+        leapt = np.where(move > 0, after >= high, (move < 0) & (after <= low))
+        after = np.where(leapt, 0.5 * (low + high), after)
+        size, theta = np.abs(after - theta), after
+        if np.max(size * np.sqrt(curvature), initial=0.0) < tol:
             break
     return theta, curvature
 
@@ -282,7 +289,8 @@ def grid_rule(
     """
     mode, curvature = modes(cells, a, b, start, tol=_ROUGH)
     steepest = float(np.max(np.abs(a), initial=1.0))
-    step = min(_WIDEST, fineness / np.sqrt(float(curvature.max())), _STRIP / steepest)
+    narrowest = _narrowest(cells, a, curvature, steepest)
+    step = min(_WIDEST, fineness * narrowest, _STRIP / steepest)
     reach = _reach(curvature, steepest)
     low = np.floor((mode - reach) / step).astype(np.int64)
     high = np.ceil((mode + reach) / step).astype(np.int64)
@@ -292,6 +300,17 @@ def grid_rule(
     nodes = (np.flatnonzero(np.cumsum(covered) > 0) + low.min()) * step
     logweight = np.log(step) - 0.5 * np.square(nodes) - 0.5 * np.log(2 * np.pi)
     return Rule(nodes=nodes, logweight=logweight), mode
+
+
+def _narrowest(cells: Cells, a: Floats, curvature: Floats, steepest: float) -> float:
+    """Smallest width of a posterior near its mode.
+
+    Test information grows by at most the factor exp(a d) over a distance d, and is at most the sum
+    of n a^2 / 4.
+    """
+    near = curvature * np.exp(np.minimum(_NEAR * steepest / np.sqrt(curvature), 700.0))
+    most = 1.0 + cells.trials @ np.square(a) / 4
+    return float(1.0 / np.sqrt(np.minimum(near, most).max()))
 
 
 def _reach(curvature: Floats, steepest: float) -> Floats:

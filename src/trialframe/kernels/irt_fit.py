@@ -7,26 +7,30 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from trialframe.kernels.irt import grid_rule, log_coefficients, posterior
+from trialframe.kernels.irt import Posterior, Rule, grid_rule, log_coefficients, posterior
 from trialframe.kernels.irt_information import degree, derivatives, gaps, solver, variances
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from trialframe.kernels.irt import Cells, Posterior, Rule
+    from trialframe.kernels.irt import Cells
     from trialframe.kernels.irt_information import Prior
 
     Floats: TypeAlias = NDArray[np.float64]
 
 STEEPEST = 4.0
-"""Largest log discrimination; the smallest is its negative."""
+"""Largest log discrimination of an item; the smallest is its negative."""
+
+STEEPEST_SHARED = 8.0
+"""The same where all items share it."""
 
 FARTHEST = 50.0
 """Largest difficulty in absolute value."""
 
-_LONGEST = 1.0  # most that a parameter changes in one step
+_LONGEST = (0.5, 1.0)  # most that log a and b change in one step
 _NEAR = 0.05  # steps below which the grid is made fine
 _HALVINGS = 8
+_STRETCH = 0.5  # most that the scale of abilities changes between two steps, as a log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +128,8 @@ def fit_items(
     state = _state(cells, log_a, b, theta, prior, rule, fine=fine)
     path, converged = [state.objective], False
     for _ in range(max_iter):
+        if not fine:
+            state = _rescaled(state, prior)
         moves = _moves(cells, state, prior)
         found = _climbed(cells, state, moves, prior, rule, fine=fine)
         moved = float(np.max(np.abs(found.point - state.point), initial=0.0))
@@ -187,6 +193,49 @@ def _state(
     return _State(log_a=log_a, b=b, post=post, objective=objective, start=start)
 
 
+def _rescaled(state: _State, prior: Prior) -> _State:
+    """The same curves on the scale of abilities that the priors like best.
+
+    Abilities (theta - m) / s with slopes a s and difficulties (b - m) / s have the same pass
+    probabilities, so only the priors change: two numbers to find, without a pass over the counts.
+    Steps of Newton along this curve would be short.
+    """
+    from scipy.optimize import minimize
+
+    post = state.post
+    nodes, split = post.rule.nodes, len(state.log_a)
+    with np.errstate(divide="ignore"):
+        curve = np.log(post.weight) + post.loglik[:, None] - post.rule.logweight
+    steepest = STEEPEST if split == len(state.b) else STEEPEST_SHARED
+    room = min(_STRETCH, max(steepest - float(state.log_a.max()), 0.0))
+    spacing = post.rule.logweight + 0.5 * np.square(nodes)
+
+    def found(shift: Floats) -> _State:
+        mean, scale = shift[0], np.exp(shift[1])
+        place = (nodes - mean) / scale
+        rule = Rule(nodes=place, logweight=spacing - shift[1] - 0.5 * np.square(place))
+        logs = curve + rule.logweight
+        top = logs.max(axis=1, keepdims=True)
+        weight = np.exp(logs - top)
+        total = weight.sum(axis=1, keepdims=True)
+        loglik = (top + np.log(total)).ravel()
+        moved = Posterior(weight=weight / total, loglik=loglik, rule=rule, curves=post.curves)
+        log_a, b = state.log_a + shift[1], (state.b - mean) / scale
+        objective = float(loglik.sum()) - penalty(log_a, b, prior)
+        start = (state.start - mean) / scale
+        return _State(log_a=log_a, b=b, post=moved, objective=objective, start=start)
+
+    best = minimize(
+        lambda shift: -found(shift).objective,
+        np.zeros(2),
+        method="L-BFGS-B",
+        bounds=[(-_STRETCH, _STRETCH), (-_STRETCH, room)],
+        options={"maxiter": 20},
+    )
+    made = found(np.asarray(best.x))
+    return made if made.objective > state.objective else state
+
+
 def _moves(cells: Cells, state: _State, prior: Prior) -> list[Floats]:
     """Directions to try: with the missing information, then without it (plain EM)."""
     step = derivatives(cells, state.log_a, state.b, state.post, prior)
@@ -202,11 +251,13 @@ def _moves(cells: Cells, state: _State, prior: Prior) -> list[Floats]:
     plain = solver(step.expected, None)
     if plain is not None:
         moves.append(plain(step.gradient))
-    return [_bounded(move) for move in moves]
+    return [_bounded(move, len(state.log_a)) for move in moves]
 
 
-def _bounded(move: Floats) -> Floats:
-    return np.asarray(move * min(1.0, _LONGEST / max(float(np.max(np.abs(move))), 1e-300)))
+def _bounded(move: Floats, split: int) -> Floats:
+    far = [float(np.max(np.abs(part))) for part in (move[:split], move[split:])]
+    over = max(size / most for size, most in zip(far, _LONGEST, strict=True))
+    return np.asarray(move / max(over, 1.0))
 
 
 def _climbed(
@@ -220,11 +271,12 @@ def _climbed(
 ) -> _State:
     """The first point along the directions that is not lower, or the point itself."""
     split = len(state.log_a)
+    steepest = STEEPEST if split == len(state.b) else STEEPEST_SHARED
     slack = 1e-11 * (1 + abs(state.objective))
     for move in moves:
         length = 1.0
         for _ in range(_HALVINGS):
-            log_a = np.clip(state.log_a + length * move[:split], -STEEPEST, STEEPEST)
+            log_a = np.clip(state.log_a + length * move[:split], -steepest, steepest)
             b = np.clip(state.b + length * move[split:], -FARTHEST, FARTHEST)
             found = _state(cells, log_a, b, state.start, prior, rule, fine=fine)
             if found.objective >= state.objective - slack:
