@@ -11,10 +11,11 @@ from trialframe import _checks
 from trialframe.cli import _options as opt
 from trialframe.cli._estimate import loaded
 from trialframe.cli._output import output_of, say
-from trialframe.errors import ArgumentError, short
+from trialframe.errors import ArgumentError, listed, short
 from trialframe.reliability.components import VarianceComponents, variance_components
 from trialframe.reliability.decay import Decay, decay_curve
 from trialframe.reliability.rollouts import reliability as rolled
+from trialframe.reliability.rollouts import status_columns
 from trialframe.report.numbers import interval, shown
 from trialframe.schema import MEASURES
 
@@ -117,24 +118,18 @@ def reliability(
 
     out = output_of(format_, output)
     policy = opt.unscored_of(unscored)
-    options: dict[str, Any] = {
-        "k": k,
-        "by": by or (),
-        "level": level,
-        "short": cast("Any", short_cases),
-        "units": units,
-    }
-    notes: tuple[str, ...] = ()
-    if status is None:
-        found = loaded(
-            files, columns, by=by, zeros=zeros, unscored=policy, keep=keep, attempts=attempts
-        ).counts
-        notes = found.notes
-        table = rolled(found, **options)
-    else:
-        _refuse_with_status(zeros=zeros, keep=keep, attempts=attempts)
-        given = columns.arguments()
-        table = rolled(_read(files), status=status, unscored=policy, **options, **given)
+    found = loaded(
+        files,
+        columns if status is None else _worded(columns, status),
+        by=by,
+        zeros=zeros,
+        unscored=policy,
+        keep=keep,
+        attempts=attempts,
+    ).counts
+    short_policy = cast("Any", short_cases)
+    table = rolled(found, k=k, by=by or (), level=level, short=short_policy, units=units)
+    notes = found.notes
     shown_rows = table.drop("meaning")
     out.write(
         table,
@@ -148,17 +143,13 @@ def reliability(
     return 0
 
 
-def _refuse_with_status(**given: Any) -> None:
-    defaults = {"keep": "raise", "attempts": "raise"}
-    for name, value in given.items():
-        if value and value != defaults.get(name):
-            raise ArgumentError(f"{name} == {short(value)} cannot be used with status.")
-
-
-def _read(files: list[str]) -> pl.LazyFrame:
-    from trialframe.read.tables import resolved
-
-    return resolved(files, {"passed": None}, None)[0].frame
+def _worded(columns: opt.Columns, status: str) -> opt.Columns:
+    """The columns with verdict, security and outcome made from a column of words."""
+    given = [name for name in ("passed", "secure", "outcome") if name in columns.given]
+    if given or columns.threshold is not None:
+        raise ArgumentError(f"status: give it or {listed(given or ['threshold'])}, not both.")
+    made = {**columns.given, **status_columns(status)}
+    return opt.ColumnChoice(given=made, threshold=None)
 
 
 @opt.takes_columns

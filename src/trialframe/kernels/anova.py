@@ -232,8 +232,11 @@ def case_weights(unit: Ints, resamples: int, rng: np.random.Generator) -> Floats
         rng: Source of randomness.
     """
     units = int(unit.max()) + 1
-    drawn = rng.multinomial(units, np.full(units, 1.0 / units), size=resamples)
-    return drawn[:, unit].astype(np.float64)
+    drawn = rng.integers(units, size=(resamples, units))
+    drawn += np.arange(resamples)[:, None] * units
+    counts = np.bincount(drawn.ravel(), minlength=resamples * units).reshape(resamples, units)
+    made: Floats = counts.astype(np.float64)
+    return made if units == len(unit) and (unit == np.arange(units)).all() else made[:, unit]
 
 
 def half_weights(unit: Ints, splits: int, rng: np.random.Generator) -> Floats:

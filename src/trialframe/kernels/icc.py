@@ -44,16 +44,16 @@ class OneWay:
 def one_way(
     n: ArrayLike, total: ArrayLike, squares: ArrayLike, weights: Floats | None = None
 ) -> OneWay:
-    """ICC(1,1) and ICC(1,k) from the sums of each group.
+    """ICC(1,1) and ICC(1,k) from the sums of each group, of one set of groups or of many.
 
     Args:
-        n: Runs of each group, shape (M,); empty groups are left out.
-        total: Sum of the runs of each group, shape (M,).
-        squares: Sum of their squares, shape (M,).
+        n: Runs of each group, shape (M,) or (J, M) for J sets; empty groups are left out.
+        total: Sum of the runs of each group, of that shape.
+        squares: Sum of their squares.
         weights: How often each group counts, shape (B, M); None for once each.
 
     Returns:
-        Results of shape (B,), B = 1 without weights.
+        Results of shape (B,) or (J, B), B = 1 without weights.
 
     Notes:
         n0 = (N - sum n_i^2 / N) / (m - 1); between = (MSB - MSW) / n0;
@@ -67,30 +67,30 @@ def one_way(
         >>> round(float(got.single[0]), 4), round(float(got.n0[0]), 4)
         (0.3973, 2.6667)
     """
-    size = np.asarray(n, dtype=np.float64)
-    used = size > 0
-    size, s = size[used], np.asarray(total, dtype=np.float64)[used]
-    q = np.asarray(squares, dtype=np.float64)[used]
+    size, s, q = (np.asarray(part, dtype=np.float64) for part in (n, total, squares))
     s, q = _centred(size, s, q)
-    table = np.column_stack([np.ones_like(size), size, size**2, s, s**2 / size, q])
-    w = np.ones((1, len(size))) if weights is None else weights[:, used]
-    groups, runs, square, s, means, q = (w @ table).T
+    table = np.stack([np.sign(size), size, size**2, s, s**2 / np.maximum(size, 1.0), q])
+    if weights is None:
+        sums = table.sum(axis=-1)[..., None]
+    else:
+        flat = table.reshape(-1, table.shape[-1])
+        sums = (flat @ weights.T).reshape(*table.shape[:-1], len(weights))
+    groups, runs, square, s, means, q = sums
     scale = np.abs(q) + _ROUNDING**2
     across, inside = means - s**2 / np.maximum(runs, 1.0), q - means
     across = np.where(across < _ROUNDING * scale, 0.0, across)
     inside = np.where(inside < _ROUNDING * scale, 0.0, inside)
     n0 = _ratio(runs - _ratio(square, runs), groups - 1.0)
     msb, msw = _ratio(across, groups - 1.0), _ratio(inside, runs - groups)
-    between = _ratio(msb - msw, n0)
     return OneWay(
         groups=groups,
         runs=runs,
         n0=n0,
         between_ms=msb,
         within_ms=msw,
-        between=between,
+        between=_ratio(msb - msw, n0),
         single=_ratio(msb - msw, msb + (n0 - 1.0) * msw),
-        average=_ratio(msb - msw, msb),
+        average=_ratio(msb - msw, msb + 0.0 * msw),
     )
 
 
@@ -206,6 +206,6 @@ def _ratio(top: Floats, bottom: Floats) -> Floats:
 
 def _centred(n: Floats, total: Floats, squares: Floats) -> tuple[Floats, Floats]:
     """Sums and sums of squares around the mean of all runs: squares of large numbers cancel."""
-    runs = n.sum()
-    centre = total.sum() / runs if runs else 0.0
+    runs = n.sum(axis=-1, keepdims=True)
+    centre = total.sum(axis=-1, keepdims=True) / np.maximum(runs, 1.0)
     return total - n * centre, squares - 2.0 * centre * total + n * centre**2

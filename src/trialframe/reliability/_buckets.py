@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from trialframe import _checks
@@ -138,8 +139,10 @@ def _cut(
     words = _words(numbers) if labels is None else _checks.names(labels, "labels")
     if len(words) != len(numbers) + 1 or len(set(words)) != len(words):
         raise ArgumentError(f"labels == {short(labels)}, must be {len(numbers) + 1} names.")
-    made = values.cast(pl.Float64).cut(numbers, labels=list(words), left_closed=True)
-    return made.cast(pl.String), tuple(words)
+    known = values.is_not_null()
+    place = np.searchsorted(numbers, values.cast(pl.Float64).fill_null(0.0).to_numpy(), "right")
+    made = pl.Series(words).gather(place)
+    return made.zip_with(known, pl.Series([None], dtype=pl.String)), tuple(words)
 
 
 def _words(edges: list[float]) -> tuple[str, ...]:

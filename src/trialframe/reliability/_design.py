@@ -96,20 +96,19 @@ def design_of(
     found = counted(table, named, unscored=unscored, threshold=threshold)
     rows = _sums(found, facets_here, measure, units)
     notes = _left_out(rows, found)
-    rows = rows.filter(pl.col("n") > 0)
+    rows, configs, cases = _coded(rows.filter(pl.col("n") > 0))
     if rows.is_empty():
         raise TrialsError(f"no trial has a known {measure}, so nothing can be estimated.")
-    configs, cases = (rows[name].unique().sort() for name in ("object", "case"))
     if len(cases) < 2:
         raise TrialsError(
             f"variance components need at least 2 cases, there is {len(cases)}. One case says "
             "nothing about cases: add some, or name another column in facets=."
         )
     return Design(
-        configs=tuple(map(str, configs)),
+        configs=tuple(configs.to_list()),
         cases=len(cases),
         cells=_cells(rows, len(configs), len(cases)),
-        unit=_units(rows),
+        unit=_units(rows, len(cases)),
         clustered="cluster" in rows.columns,
         facets=facets,
         notes=notes,
@@ -137,23 +136,34 @@ def _sums(found: Counts, facets: tuple[str, str], measure: str, units: str) -> p
     clusters = units == "clusters" and "cluster" in frame.columns and facets[1] == "case"
     if frame.select(pl.any_horizontal(pl.col(*facets).is_null()).any()).item():
         raise TrialsError(f"facets: {listed(facets)} must be known in every row of the counts.")
+    rows = frame.select(
+        pl.col(facets[0]).cast(pl.String).alias("object"),
+        pl.col(facets[1]).cast(pl.String).alias("case"),
+        *([pl.col("cluster")] if clusters else []),
+        **sums,
+    )
+    if facets == FACETS[:2]:
+        return rows  # sorted and unique, as all counts are
     return (
-        frame.select(
-            pl.col(facets[0]).cast(pl.String).alias("object"),
-            pl.col(facets[1]).cast(pl.String).alias("case"),
-            *([pl.col("cluster")] if clusters else []),
-            **sums,
-        )
-        .group_by("object", "case", *(["cluster"] if clusters else []))
+        rows.group_by("object", "case", *(["cluster"] if clusters else []))
         .agg(pl.col("n", "total", "squares").sum())
         .sort("object", "case")
     )
 
 
+def _coded(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series, pl.Series]:
+    """Names as enumerations, whose codes are places in the design, and those names, sorted."""
+    configs, cases = (rows[name].unique().sort() for name in ("object", "case"))
+    kinds = {"object": pl.Enum(configs), "case": pl.Enum(cases)}
+    coded = rows.with_columns(pl.col(name).cast(kind) for name, kind in kinds.items())
+    return coded, configs, cases
+
+
 def _left_out(rows: pl.DataFrame, found: Counts) -> tuple[str, ...]:
     """Notes on configs and cases without a known value, and on weights."""
     notes = []
-    for name, word in (("object", "configs"), ("case", "cases")):
+    empty = bool((rows["n"] == 0).any())
+    for name, word in (("object", "configs"), ("case", "cases")) if empty else ():
         known = rows.filter(pl.col("n") > 0)[name].unique()
         lost = rows.filter(~pl.col(name).is_in(known.implode()))[name].unique().sort()
         if len(lost):
@@ -166,10 +176,8 @@ def _left_out(rows: pl.DataFrame, found: Counts) -> tuple[str, ...]:
 
 
 def _cells(rows: pl.DataFrame, configs: int, cases: int) -> Cells:
-    place = (
-        rows["object"].rank("dense").to_numpy().astype(np.int64) - 1,
-        rows["case"].rank("dense").to_numpy().astype(np.int64) - 1,
-    )
+    codes = (rows[name].to_physical().to_numpy() for name in ("object", "case"))
+    place = tuple(code.astype(np.int64) for code in codes)
     n = np.zeros((configs, cases), dtype=np.int64)
     total, squares = np.zeros((2, configs, cases))
     n[place] = rows["n"].to_numpy()
@@ -178,8 +186,9 @@ def _cells(rows: pl.DataFrame, configs: int, cases: int) -> Cells:
     return cells_of(n, total, squares)
 
 
-def _units(rows: pl.DataFrame) -> Ints:
+def _units(rows: pl.DataFrame, cases: int) -> Ints:
     """Codes of the clusters of the cases in their order, or of the cases themselves."""
-    name = "cluster" if "cluster" in rows.columns else "case"
-    each = rows.group_by("case").agg(pl.col(name).first().alias("unit")).sort("case")
-    return each["unit"].rank("dense").to_numpy().astype(np.int64) - 1
+    if "cluster" not in rows.columns:
+        return np.arange(cases)
+    each = rows.group_by("case").agg(pl.col("cluster").first()).sort("case")
+    return each["cluster"].rank("dense").to_numpy().astype(np.int64) - 1

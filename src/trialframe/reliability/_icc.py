@@ -43,47 +43,49 @@ def icc_table(
     `low` and `high` come from a bootstrap of cases or clusters, `f_low` and `f_high` from the F
     distribution, which takes runs as normal.
     """
-    weights = case_weights(design.unit, min(resamples, _most(design)), rng)
-    rows = [
-        row for j in range(len(design.configs)) for row in _of_config(design, j, weights, level)
-    ]
-    rows += _of_board(design)
+    weights = case_weights(design.unit, min(resamples, _most(design.cases)), rng)
+    rows = _of_configs(design, weights, level) + _of_board(design)
     table = pl.DataFrame(rows, schema=SCHEMA, orient="row")
     return table.with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
-def _most(design: Design) -> int:
-    return max(100, MOST_WEIGHTS // design.cases)
+def _most(cases: int) -> int:
+    return max(100, MOST_WEIGHTS // cases)
 
 
-def _of_config(design: Design, j: int, weights: Floats, level: float) -> list[dict[str, Any]]:
-    """Runs of a case are exchangeable: ICC(1,1) and (1,k)."""
+def _of_configs(design: Design, weights: Floats, level: float) -> list[dict[str, Any]]:
+    """Runs of a case are exchangeable: ICC(1,1) and (1,k), a few configs at a time."""
     cells = design.cells
-    n, mean = cells.n[j], cells.mean[j]
-    sums = (n, mean * n, cells.within[j] + mean**2 * n)
-    found, drawn = one_way(*sums), one_way(*sums, weights)
-    f_low, f_high = f_interval(found, level)
-    shared = {
-        "config": design.configs[j],
-        "target": "case",
-        "over": "runs",
-        "k": float(found.n0[0]),
-        "rows": int(found.groups[0]),
-    }
-    single = {
-        "form": "ICC(1,1)",
-        "meaning": "share of one run's variance that is the case, not luck",
-        "f_low": float(f_low[0]),
-        "f_high": float(f_high[0]),
-    }
-    average = {"form": "ICC(1,k)", "meaning": "the same for the mean of k runs"}
-    return [
-        shared | form | _numbers(float(value[0]), draws, level)
-        for form, value, draws in (
-            (single, found.single, drawn.single),
-            (average, found.average, drawn.average),
-        )
-    ]
+    rows: list[dict[str, Any]] = []
+    step = max(1, MOST_WEIGHTS // design.cases // 6)
+    for start in range(0, len(design.configs), step):
+        part = slice(start, start + step)
+        n, mean = cells.n[part], cells.mean[part]
+        sums = (n, mean * n, cells.within[part] + mean**2 * n)
+        found, drawn = one_way(*sums), one_way(*sums, weights)
+        f_low, f_high = f_interval(found, level)
+        for j, config in enumerate(design.configs[part]):
+            shared = {
+                "config": config,
+                "target": "case",
+                "over": "runs",
+                "k": float(found.n0[j, 0]),
+                "rows": int(found.groups[j, 0]),
+            }
+            single = {
+                "form": "ICC(1,1)",
+                "meaning": "share of one run's variance that is the case, not luck",
+                "f_low": float(f_low[j, 0]),
+                "f_high": float(f_high[j, 0]),
+            }
+            average = {"form": "ICC(1,k)", "meaning": "the same for the mean of k runs"}
+            rows.append(
+                shared | single | _numbers(float(found.single[j, 0]), drawn.single[j], level)
+            )
+            rows.append(
+                shared | average | _numbers(float(found.average[j, 0]), drawn.average[j], level)
+            )
+    return rows
 
 
 def _numbers(value: float, draws: Floats, level: float) -> dict[str, float]:
@@ -106,17 +108,13 @@ def _of_board(design: Design) -> list[dict[str, Any]]:
     table = design.cells.mean[:, complete]
     if min(table.shape) < 2:
         return []
-    meanings = {
-        ("config", 1): "same rank and score from one case to the next",
-        ("config", 2): "the same, on average over the cases: phi of this board",
-        ("case", 1): "configs agree which cases are hard",
-        ("case", 2): "the same for the mean over configs",
-    }
+    kinds = ("each row has columns of its own", "equal scores", "equal order")
+    about = {"config": "of configs from case to case", "case": "of case difficulty by config"}
     rows: list[dict[str, Any]] = []
     for target, over, ratings in (("config", "cases", table), ("case", "configs", table.T)):
         found = shrout_fleiss(ratings)
         for i, (one, many) in enumerate(zip(found.single, found.average, strict=True)):
-            for form, value, which in ((f"ICC({i + 1},1)", one, 1), (f"ICC({i + 1},k)", many, 2)):
+            for form, value, mean in ((f"ICC({i + 1},1)", one, 0), (f"ICC({i + 1},k)", many, 1)):
                 rows.append(
                     {
                         "config": None,
@@ -127,7 +125,7 @@ def _of_board(design: Design) -> list[dict[str, Any]]:
                         "floored": max(value, 0.0) if not np.isnan(value) else value,
                         "k": float(ratings.shape[1]),
                         "rows": ratings.shape[0],
-                        "meaning": meanings[target, which],
+                        "meaning": f"{kinds[i]} {about[target]}" + mean * ", for the mean of k",
                     }
                 )
     return rows

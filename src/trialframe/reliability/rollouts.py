@@ -121,25 +121,22 @@ def _by_status(
     names = lazy.collect_schema().names()
     if status not in names:
         raise ColumnError(f"no column {short(status)} (for status). {did_you_mean(status, names)}")
-    word = _word(pl.col(status).cast(pl.String))
-    passes = pl.when(word.is_in([*PASS, *SECURITY_FAIL])).then(pl.lit(value=True))
-    passed = passes.when(word.is_in(FAIL)).then(pl.lit(value=False))
-    lazy = lazy.with_columns(_status_passed=passed, _status_secure=word.is_in(PASS))
-    if not lazy.select(pl.col("_status_passed").count()).collect().item():
+    made = status_columns(status)
+    if not lazy.select(made["passed"].count()).collect().item():
         seen = lazy.select(pl.col(status).unique()).collect().to_series().drop_nulls().sort()
         raise TrialsError(
             f"no {status!r} is one of {listed([*PASS, *FAIL, SECURITY_FAIL[0]])}; it holds "
             f"{listed(seen)}. Map them first, or give passed= and secure=."
         )
-    left = {name: None for name in ("score", "n", "c") if name not in columns}
-    named = {
-        **left,
-        **columns,
-        "passed": "_status_passed",
-        "secure": "_status_secure",
-        "outcome": status,
-    }
-    return counts(lazy, by=by, unscored=unscored, **cast("Any", named))
+    return counts(lazy, by=by, unscored=unscored, **cast("Any", {**columns, **made}))
+
+
+def status_columns(status: str) -> dict[str, Any]:
+    """The verdict, the security and the outcome in a column of words, as columns of `tr.counts`."""
+    word = _word(pl.col(status).cast(pl.String))
+    passes = pl.when(word.is_in([*PASS, *SECURITY_FAIL])).then(pl.lit(value=True))
+    passed = passes.when(word.is_in(FAIL)).then(pl.lit(value=False)).otherwise(None)
+    return {"passed": passed, "secure": word.is_in(PASS), "outcome": status}
 
 
 def _word(text: pl.Expr) -> pl.Expr:

@@ -146,7 +146,7 @@ def surface(
         for each in ks:
             made = _grid(part, each, level, clusters=units == "clusters")
             cells += [{"config": key[0]} | row for row in made]
-            missing = sum(row["value"] is None for row in made)
+            missing = sum(row.get("value") is None for row in made)
             mean = None if missing else float(np.mean([row["value"] for row in made]))
             volumes.append(
                 {

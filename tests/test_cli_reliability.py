@@ -1,0 +1,106 @@
+"""The commands reliability, variance and decay."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import trialframe as tr
+from trialframe.cli import main
+
+DATA = str(Path(__file__).resolve().parents[1] / "data" / "leaderboard.parquet")
+COMMANDS = {
+    "reliability": ["reliability", DATA, "-k", "3", "--units", "cases"],
+    "variance": ["variance", DATA, "--units", "cases", "--resamples", "100"],
+    "decay": ["decay", DATA, "--bucket", "difficulty", "--order", "easy,medium,hard"],
+}
+
+
+def run(words: list[str], capfdbinary: pytest.CaptureFixture[bytes]) -> tuple[int, bytes, str]:
+    code = main(words)
+    out, err = capfdbinary.readouterr()
+    return code, out, err.decode()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("kind", ["json", "csv", "parquet"])
+def test_formats_hold_the_same_rows(
+    name: str, kind: str, capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path
+) -> None:
+    words = COMMANDS[name]
+    code, out, _ = run([*words, "--format", kind], capfdbinary)
+    assert code == 0
+    rows = json.loads(out) if kind == "json" else _read(out, kind).to_dicts()
+    path = tmp_path / f"out.{kind}"
+    assert main([*words, "--output", str(path)]) == 0
+    assert path.read_bytes() == out
+    expected = {"reliability": 12 * 9, "variance": 4, "decay": 36}
+    assert len(rows) == expected[name]
+
+
+def _read(out: bytes, kind: str) -> pl.DataFrame:
+    return pl.read_csv(out) if kind == "csv" else pl.read_parquet(io.BytesIO(out))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("kind", ["table", "md"])
+def test_people_get_a_table(
+    name: str, kind: str, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    code, out, _ = run([*COMMANDS[name], "--format", kind], capfdbinary)
+    text = out.decode()
+    said = {"reliability": "secure", "variance": "main effect", "decay": "per bucket"}
+    assert code == 0
+    assert said[name] in text
+    assert ("| ---" in text or "|:---" in text) == (kind == "md")
+
+
+def test_the_numbers_are_those_of_the_functions(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    trials = pl.read_parquet(DATA)
+    _, out, _ = run([*COMMANDS["variance"], "-f", "json", "--table", "d-study"], capfdbinary)
+    expected = tr.variance_components(trials, units="cases", resamples=100)
+    assert json.loads(out) == expected.d_study.to_dicts()
+    _, out, _ = run([*COMMANDS["decay"], "-f", "json"], capfdbinary)
+    curve = tr.decay_curve(trials, bucket="difficulty", order=["easy", "medium", "hard"]).curve
+    assert [row["value"] for row in json.loads(out)] == curve["value"].to_list()
+
+
+def test_a_status_column(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    path = tmp_path / "status.csv"
+    words = ["pass", "fail", "SECURITY_FAIL", "pass", "fail"]
+    pl.DataFrame({"case": "x", "trial": range(5), "status": words}).write_csv(path)
+    line = ["reliability", str(path), "--status", "status", "-k", "2", "-f", "json"]
+    code, out, _ = run(line, capfdbinary)
+    found = {row["metric"]: row["value"] for row in json.loads(out)}
+    assert code == 0
+    assert found["reliability@2"] == pytest.approx(0.9)
+    assert found["secure_reliability@2"] == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["decay", DATA, "--bucket", "difficulty"], "Name it, as in --order"),
+        (["decay", DATA, "--bucket", "length"], "no column 'length'"),
+        (["decay", DATA, "--bucket", "duration_ms", "--edges", "a"], "must be numbers"),
+        (["variance", DATA, "--method", "anova"], "equally many runs"),
+        (["variance", DATA, "--table", "g"], "table == 'g'"),
+        (["variance", DATA, "--d-cases", "x"], "whole numbers"),
+        (["reliability", DATA, "-k", "0"], "k == 0"),
+        (["reliability", DATA, "--status", "outcome", "--passed", "passed"], "not both"),
+    ],
+)
+def test_bad_input_is_one_line(
+    words: list[str], message: str, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    code, out, err = run(words, capfdbinary)
+    assert code == 2
+    assert not out
+    last: list[Any] = [line for line in err.splitlines() if line.startswith("error")]
+    assert len(last) == 1
+    assert message in last[0]
