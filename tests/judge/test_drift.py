@@ -226,3 +226,24 @@ def test_plans_that_cannot_be() -> None:
         tr.labels_needed(1.0, pilot)
     rare = tr.labels_needed(0.5, rate=0.98, sensitivity=0.9, specificity=0.9)
     assert rare.labels == 250  # five fails among the labels
+
+
+def test_rates_without_spread_are_not_certain() -> None:
+    perfect = pl.concat([rows(8, 0, 0, 8, "a"), rows(8, 0, 0, 8, "b", 100)])
+    twice = tr.judge_drift(pl.concat([perfect] * 2), "a", "b", config="run")
+    assert twice.table["method"].unique().to_list() == ["t-cr2"]
+    assert (twice.status, twice.bias_low) == ("inconclusive", None)
+    assert twice.table["low"].to_list() == pytest.approx([float(newcombe(8, 8, 8, 8).low)] * 2)
+    fair = {"x": [1, 0] * 10, "y": [1, 0] * 10, "case": [*range(10)] * 2}
+    got = tr.position_bias(fair, first="x", second="y", cluster="case")
+    assert (got.bias_low, got.bias_high) == pytest.approx(
+        (float(tango(0, 0, 10).low), float(tango(0, 0, 10).high))
+    )
+
+
+def test_labels_that_are_not_held_out_are_told() -> None:
+    held = pl.concat([rows(18, 2, 2, 18, "a"), rows(14, 4, 6, 16, "b", 1000)])
+    seen = held.head(3).with_columns(split=pl.lit("train"))
+    table = pl.concat([held.with_columns(split=pl.lit("test")), seen])
+    got = tr.judge_drift(tr.calibrate(table, config="run"), "a", "b")
+    assert "not held out" in got.warnings[0]

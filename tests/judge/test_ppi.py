@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import trialframe as tr
 from trialframe.errors import ArgumentError, ColumnError, TrialsError, UnknownConfigError
 from trialframe.kernels.intervals import wilson
+from trialframe.kernels.judge import newcombe
 from trialframe.kernels.paired import tango
 
 Z = 1.959963984540054
@@ -285,3 +286,16 @@ def test_bad_differences() -> None:
         )
     few = tr.ppi_difference(two_runs(n=12), "a", "b", config="run")
     assert (few.status, few.exit_code) == ("insufficient-data", 1)
+
+
+def test_differences_without_spread_keep_a_width() -> None:
+    good = table([1] * 39 + [0], [1] * 40, [1] * 60, run="a")
+    apart = pl.concat([good, good.with_columns(case=pl.col("case") + 500, run=pl.lit("b"))])
+    got = tr.ppi_difference(apart, "a", "b", config="run")
+    assert (got.status, got.method, got.diff) == ("labels-only", "labels, newcombe", 0.0)
+    bounds = newcombe(39, 40, 39, 40)
+    assert (got.low, got.high) == pytest.approx((float(bounds.low), float(bounds.high)))
+    same = pl.concat([good, good.with_columns(run=pl.lit("b"))] * 2)
+    tied = tr.ppi_difference(same, "a", "b", config="run")
+    assert (tied.design, tied.method) == ("paired", "labels, newcombe")
+    assert tied.low < 0 < tied.high

@@ -116,8 +116,18 @@ def judged_of(counts: Counts, config: str) -> Judged:
         names=names,
         rates=rates,
         weights=weights,
-        warnings=() if plain or units >= FEW_UNITS else (f"few independent units: {units}",),
+        warnings=tuple(_warnings(frame, units if not plain else FEW_UNITS)),
     )
+
+
+def _warnings(frame: pl.DataFrame, units: int) -> list[str]:
+    made = [] if units >= FEW_UNITS else [f"few independent units: {units}"]
+    failed = int(frame["unscored_failed"].sum()) if "unscored_failed" in frame.columns else 0
+    if failed:
+        made.append(f"{failed:,} trials without a verdict count as fails of the judge")
+    if missing := int(frame["unscored"].sum()):
+        made.append(f"{missing:,} trials without a verdict left out")
+    return made
 
 
 def joint_codes(sides: list[Judged]) -> list[Ints]:

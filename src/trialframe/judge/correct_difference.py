@@ -202,7 +202,12 @@ def _numbers(
         spread = (1.0 / (units + 2.0) / min(youden)) ** 2
         df = max(units - 1.0, 1.0)
     size = [
-        (row["specificity"], row["m0_effective"], row["sensitivity"], row["m1_effective"])
+        (
+            row["specificity"],
+            row["m0_effective"] or 0.0,
+            row["sensitivity"],
+            row["m1_effective"] or 0.0,
+        )
         for row in rows
     ]
     if shared == "shared":

@@ -13,8 +13,8 @@ from trialframe.errors import ArgumentError, TrialsError, UnknownConfigError, di
 from trialframe.judge._labelled import CELLS, CLUSTER, labelled
 from trialframe.judge._words import known, percent, points
 from trialframe.judge.calibrate import Calibration
-from trialframe.kernels.intervals import t_interval
-from trialframe.kernels.judge import newcombe
+from trialframe.kernels.intervals import Interval, t_interval, wilson
+from trialframe.kernels.judge import newcombe, of_two
 from trialframe.kernels.paired import mcnemar, tango
 from trialframe.kernels.ppi import Part, stacked
 from trialframe.kernels.unpaired import fisher
@@ -284,7 +284,7 @@ def _clustered(sides: list[pl.DataFrame], level: float) -> dict[str, Any]:
 
     found = stacked(_contributions(sides, pl.col("hits") / pl.col("rows"), "rows"))
     diff, se, df = float(found.value[0]), float(found.se[0]), float(found.df[0])
-    bounds = t_interval(diff, se, df, level)
+    bounds = t_interval(diff, se, df, level) if se > 0 else _without_spread(sides, level)
     pvalue = 2.0 * float(stdtr(df, -abs(diff) / se)) if se > 0 else float(diff == 0)
     return {
         "diff": diff,
@@ -293,6 +293,17 @@ def _clustered(sides: list[pl.DataFrame], level: float) -> dict[str, Any]:
         "pvalue": pvalue,
         "method": "t-cr2",
     }
+
+
+def _without_spread(sides: list[pl.DataFrame], level: float) -> Interval:
+    """Interval of the difference where every unit has the same rate: from that of each side."""
+    rates, ends = [], []
+    for side in sides:
+        rate = int(side["hits"].sum()) / int(side["rows"].sum())
+        units = side["unit"].n_unique()
+        rates.append(rate)
+        ends.append(wilson(rate * units, units, level))
+    return of_two(rates[0], ends[0], rates[1], ends[1])
 
 
 def _contributions(sides: list[pl.DataFrame], value: pl.Expr, weight: str) -> list[Part]:
@@ -321,7 +332,8 @@ def _drift(
     counted = [side.with_columns(rows=pl.sum_horizontal(CELLS)) for side in sides]
     gap = (pl.col("fp") - pl.col("fn")) / pl.col("rows")
     found = stacked(_contributions(counted, gap, "rows"))
-    bias = t_interval(found.value[0], found.se[0], found.df[0], level)
+    spread = found.se[0] if found.se[0] > 0 else np.nan  # no spread seen is none known
+    bias = t_interval(found.value[0], spread, found.df[0], level)
     sums = [{name: int(side[name].sum()) for name in (*CELLS, "rows")} for side in counted]
     judged, true = ([(s["tp"] + s[w]) / s["rows"] for s in sums] for w in ("fp", "fn"))
     margins = [row["smallest_margin"] for row in rows]

@@ -195,6 +195,10 @@ def _by_unit(rows: pl.DataFrame, toward: np.ndarray, level: float) -> dict[str, 
     values = np.column_stack([toward, toward == 0]).astype(np.float64)
     fit = clustered_mean(values, np.ones(len(values)), codes)
     bias = t_interval(fit.mean[0], fit.se[0], fit.df[0], level, bounds=(-1.0, 1.0))
+    if fit.se[0] == 0:  # every unit alike: what that many units would say
+        units = int(fit.units[0])
+        ahead, behind = (round(max(side * fit.mean[0], 0.0) * units) for side in (1.0, -1.0))
+        bias = tango(behind, ahead, units, level)
     same = score_t(fit.mean[1], fit.se[1], fit.df[1], len(values), fit.units[1], level)
     mean, se = float(fit.mean[0]), float(fit.se[0])
     pvalue = 2.0 * float(stdtr(fit.df[0], -abs(mean) / se)) if se > 0 else float(mean == 0)

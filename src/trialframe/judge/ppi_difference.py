@@ -5,24 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import polars as pl
-
 from trialframe import _checks
 from trialframe.errors import ArgumentError, UnknownConfigError, did_you_mean
-from trialframe.judge._samples import LABELLED, UNLABELLED, Parts, codes_of, parts_of, sample_of
+from trialframe.judge._samples import LABELLED, Parts, parts_of, sample_of
+from trialframe.judge._two_runs import Design, design_of, fitted
 from trialframe.judge._words import known, points
-from trialframe.judge.ppi import ASSUMES, FEW_CLUSTERS, FEW_OF_A_CLASS, interval
-from trialframe.kernels import ppi as kernels
+from trialframe.judge.ppi import ASSUMES, FEW_OF_A_CLASS, interval, labels_interval
+from trialframe.kernels.judge import of_two
 from trialframe.kernels.paired import tango
-from trialframe.kernels.ppi import Part, Sample
 from trialframe.results import Result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-LEAST_ROWS = 2
-"""Labelled cases that a part needs to have a variance."""
+    import polars as pl
+
+    from trialframe.kernels.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -30,13 +28,14 @@ class PoweredDifference(Result):
     """Difference of two pass rates, candidate minus baseline, from labels and verdicts.
 
     Attributes:
-        status: "corrected"; "labels-only" (too few labels differ between the runs: Tango's interval
-            of the labels); "insufficient-data" (fewer labels in a run than asked for).
+        status: "corrected"; "labels-only" (fewer than 5 labels differ between the runs, or fewer
+            than 5 passes or fails among those of a run); "insufficient-data" (fewer labels in a
+            run than asked for).
         reason: Why.
         claim: One sentence that the numbers support.
         verdict: "better", "worse" or "inconclusive".
         design: "paired" (cases labelled in both runs), "independent" (in one run only) or "mixed".
-        method: "ppi++", or "labels, tango".
+        method: "ppi++", or "labels, tango" (paired), "labels, newcombe" (otherwise).
         baseline: Name of the baseline.
         candidate: Name of the candidate.
         diff: The difference.
@@ -105,21 +104,6 @@ class PoweredDifference(Result):
         """The claim, what it assumes and what weakens it."""
         notes = (f"- {text}" for text in (f"assumes {self.assumes}", *self.warnings))
         return "\n".join([f"PoweredDifference: {self.claim}", *notes])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Design:
-    """Rows of both runs, split by what they share.
-
-    Attributes:
-        pairs: Differences of cases with the same part in both runs: `case, part, y, f, unit`.
-        sides: What is left of baseline and candidate; empty when it is not used.
-        notes: What was left out.
-    """
-
-    pairs: pl.DataFrame
-    sides: tuple[pl.DataFrame, pl.DataFrame]
-    notes: tuple[str, ...]
 
 
 def ppi_difference(
@@ -206,8 +190,8 @@ def _compared(
     data: Parts, baseline: str, candidate: str, *, critical: str, least: int, level: float
 ) -> PoweredDifference:
     a, b = data.of(baseline), data.of(candidate)
-    made = _design(a, b)
-    fit = _fitted(made, clustered=data.clustered)
+    made = design_of(a, b)
+    fit = fitted(made, clustered=data.clustered)
     own = interval(fit["diff"], fit["se"], fit["df"], critical, level)
     fewest = min(int((side["part"] == LABELLED).sum()) for side in (a, b))
     result = PoweredDifference(
@@ -242,177 +226,59 @@ def _compared(
         candidate_labels=int((made.sides[1]["part"] == LABELLED).sum()),
         warnings=(*data.notes, *made.notes),
     )
-    return _worded(_guarded(result, made, fewest, least))
-
-
-def _design(a: pl.DataFrame, b: pl.DataFrame) -> _Design:
-    """Split the rows of two runs into pairs and the rest."""
-    parts = (
-        a.group_by("case")
-        .agg(pl.col("part").sort())
-        .join(b.group_by("case").agg(pl.col("part").sort()), on="case", suffix="_b")
-    )
-    both = parts.filter((pl.col("part") == pl.col("part_b")) & (pl.col("part").list.len() == 1))
-    shared = both["case"].implode()
-    key = ["case", "part"]
-    pairs = (
-        a.filter(pl.col("case").is_in(shared))
-        .join(b.filter(pl.col("case").is_in(shared)), on=key, suffix="_b")
-        .sort("case")
-    )
-    pairs = pairs.select(
-        *key,
-        "unit",
-        y=pl.col("y_b") - pl.col("y"),
-        f=pl.col("f_b") - pl.col("f"),
-        trials=pl.max_horizontal("trials", "trials_b"),
-    )
-    rest = (a.filter(~pl.col("case").is_in(shared)), b.filter(~pl.col("case").is_in(shared)))
-    enough = [int((side["part"] == LABELLED).sum()) >= LEAST_ROWS for side in rest]
-    paired = int((pairs["part"] == LABELLED).sum()) >= LEAST_ROWS
-    notes = []
-    if not paired:
-        pairs, rest, enough = pairs.clear(), (a, b), [True, True]
-    elif not all(enough):
-        alone = rest[0].height + rest[1].height
-        if alone:
-            notes.append(
-                f"{alone:,} cases with a label in one run only, or in one run at all, left out"
-            )
-        rest = (rest[0].clear(), rest[1].clear())
-    return _Design(pairs=pairs, sides=rest, notes=tuple(notes))
-
-
-def _fitted(made: _Design, *, clustered: bool) -> dict[str, Any]:
-    """The difference with its parts put together."""
-    for side, word in zip(made.sides, ("baseline", "candidate"), strict=True):
-        count = int((side["part"] == LABELLED).sum())
-        if made.pairs.is_empty() and count < LEAST_ROWS:
-            raise ArgumentError(f"{count} labelled cases of the {word}: at least 2 are needed.")
-    blocks = []
-    lam: float | None = None
-    if made.pairs.height:
-        sample = sample_of(made.pairs, clustered=clustered)
-        lam = _lambda(sample)
-        blocks.append([(sample, lam, 1.0, made.pairs)])
-    lams: tuple[float | None, float | None] = (None, None)
-    if made.sides[0].height:
-        samples = [sample_of(side, clustered=clustered) for side in made.sides]
-        chosen = [_lambda(sample) for sample in samples]
-        lams = (chosen[0], chosen[1])
-        blocks.append(
-            [(samples[i], chosen[i], sign, made.sides[i]) for i, sign in enumerate((-1.0, 1.0))]
-        )
-    weights = _weights(blocks)
-    found = _summed(blocks, weights, clustered=clustered)
-    alone = _summed(
-        [[(sample, 0.0, sign, rows) for sample, _, sign, rows in block] for block in blocks],
-        weights,
-        clustered=clustered,
-    )
-    design = "mixed" if len(blocks) > 1 else "paired" if made.pairs.height else "independent"
-    return {
-        **found,
-        "labels_diff": alone["diff"],
-        "labels_se": alone["se"],
-        "design": design,
-        "lam": lam,
-        "lams": lams,
-        "share": 0.0 if made.pairs.is_empty() else weights[0],
-    }
-
-
-def _weights(blocks: list[Any]) -> list[float]:
-    """Weights of the parts by what they would know if labels varied as verdicts do.
-
-    Weights from the variances of few labels would favour the part whose variance comes out small
-    by chance, and the interval would be too narrow.
-    """
-    spreads = [
-        sum(
-            float(np.var(np.concatenate([s.f, s.unlabelled]), ddof=1)) / len(s.y) for s, *_ in block
-        )
-        for block in blocks
-    ]
-    if min(spreads) <= 0:
-        return [1.0 / len(blocks)] * len(blocks)
-    return [1.0 / spread / sum(1.0 / other for other in spreads) for spread in spreads]
-
-
-def _lambda(sample: Sample) -> float:
-    """The best lambda; with few clusters the one for independent cases."""
-    if sample.cluster is not None and len(np.unique(sample.cluster)) < FEW_CLUSTERS:
-        return kernels.best_lambda_of_cases(sample)
-    return kernels.best_lambda(sample)
-
-
-def _summed(blocks: list[Any], weights: list[float], *, clustered: bool) -> dict[str, float]:
-    """Weighted sum of blocks of samples, contributions of a unit added before squaring."""
-    pieces = [
-        (sample, lam, sign * weight, rows)
-        for block, weight in zip(blocks, weights, strict=True)
-        for sample, lam, sign, rows in block
-    ]
-    frames = [
-        pl.concat([rows.filter(part=LABELLED), rows.filter(part=UNLABELLED)]) for *_, rows in pieces
-    ]
-    units = pl.concat([frame.select("unit") for frame in frames])
-    joint = clustered or units["unit"].n_unique() < units.height
-    codes = np.split(codes_of(units), np.cumsum([frame.height for frame in frames])[:-1])
-    parts: list[Part] = []
-    for (sample, lam, sign, _), code in zip(pieces, codes, strict=True):
-        own = Sample(
-            y=sample.y, f=sample.f, unlabelled=sample.unlabelled, cluster=code if joint else None
-        )
-        parts += own.parts(np.array([lam]), sign)
-    found = kernels.stacked(parts)
-    df = float(found.df[0])
-    if not joint:
-        # Welch's: each sample has the degrees of freedom of its labels
-        own_var = [
-            float(kernels.stacked(s.parts(np.array([lam]), sign)).se[0]) ** 2
-            for s, lam, sign, _ in pieces
-        ]
-        bottom = sum(v**2 / (len(p[0].y) - 1.0) for v, p in zip(own_var, pieces, strict=True))
-        df = sum(own_var) ** 2 / bottom if bottom > 0 else min(len(p[0].y) for p in pieces) - 1.0
-    else:
-        labels = [
-            len(np.unique(code[: len(p[0].y)])) for code, p in zip(codes, pieces, strict=True)
-        ]
-        df = min(df, float(sum(labels) - 1))
-    return {"diff": float(found.value[0]), "se": float(found.se[0]), "df": df}
+    guarded = _guarded(result, made, (a, b), clustered=data.clustered)
+    if fewest < least:
+        reason = f"{fewest:,} labelled cases in a run, fewer than {least}"
+        guarded = replace(guarded, status="insufficient-data", reason=reason)
+    return _worded(guarded)
 
 
 def _guarded(
-    made: PoweredDifference, design: _Design, fewest: int, least: int
+    made: PoweredDifference,
+    design: Design,
+    sides: tuple[pl.DataFrame, pl.DataFrame],
+    *,
+    clustered: bool,
 ) -> PoweredDifference:
-    """Labels alone where hardly any label differs, and a status where labels are few."""
-    warnings = list(made.warnings)
-    known_pairs = design.pairs.filter(part=LABELLED)
-    changed = int((known_pairs["y"] != 0).sum())
-    plain = made.design == "paired" and bool((known_pairs["trials"] == 1).all())
-    if made.design == "paired" and changed < FEW_OF_A_CLASS:
-        told = f"labels differ on {changed} of {made.paired_labels:,} cases"
-        if plain and known_pairs["unit"].n_unique() == known_pairs.height:
-            worse, better = (int((known_pairs["y"] == sign).sum()) for sign in (-1, 1))
-            bounds = tango(worse, better, known_pairs.height, made.level)
-            made = replace(
-                made,
-                status="labels-only",
-                reason=f"{told}: with fewer than {FEW_OF_A_CLASS} the interval is of labels alone",
-                method="labels, tango",
-                diff=made.labels_diff,
-                se=made.labels_se,
-                df=None,
-                low=known(bounds.low),
-                high=known(bounds.high),
-            )
-        else:
-            warnings.append(f"{told}: the interval is too narrow for so few")
-    if fewest < least:
-        reason = f"{fewest:,} labelled cases in a run, fewer than {least}"
-        made = replace(made, status="insufficient-data", reason=reason)
-    return replace(made, warnings=tuple(warnings))
+    """The interval of the labels alone where they are too few of a kind for a t interval."""
+    pairs = design.pairs.filter(part=LABELLED)
+    changed = int((pairs["y"] != 0).sum())
+    plain = bool((pairs["trials"] == 1).all()) and pairs["unit"].n_unique() == pairs.height
+    if made.design == "paired":
+        if changed >= FEW_OF_A_CLASS:
+            return made
+        reason = f"labels differ on {changed} of {made.paired_labels:,} cases"
+        if plain:
+            worse, better = (int((pairs["y"] == sign).sum()) for sign in (-1, 1))
+            bounds = tango(worse, better, pairs.height, made.level)
+            return _labels_only(made, reason, "labels, tango", bounds, made.labels_diff)
+    else:
+        known_rows = [side.filter(part=LABELLED)["y"] for side in sides]
+        fewest = min(min(y.sum(), len(y) - y.sum()) for y in known_rows)
+        if fewest >= FEW_OF_A_CLASS:
+            return made
+        reason = f"{fewest:g} passes or fails among the labels of a run"
+    samples = [sample_of(side, clustered=clustered) for side in sides]
+    rates = [float(sample.y.mean()) for sample in samples]
+    ends = [labels_interval(*pair, made.level)[0] for pair in zip(samples, sides, strict=True)]
+    bounds = of_two(rates[0], ends[0], rates[1], ends[1])
+    return _labels_only(made, reason, "labels, newcombe", bounds, rates[1] - rates[0])
+
+
+def _labels_only(
+    made: PoweredDifference, reason: str, method: str, bounds: Interval, diff: float
+) -> PoweredDifference:
+    return replace(
+        made,
+        status="labels-only",
+        reason=f"{reason}: with fewer than {FEW_OF_A_CLASS} the interval is of labels alone",
+        method=method,
+        diff=diff,
+        se=made.labels_se,
+        df=None,
+        low=known(bounds.low),
+        high=known(bounds.high),
+    )
 
 
 def _worded(made: PoweredDifference) -> PoweredDifference:
