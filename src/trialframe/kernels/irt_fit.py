@@ -255,9 +255,9 @@ def _moves(cells: Cells, state: _State, prior: Prior) -> list[Floats]:
 
 
 def _bounded(move: Floats, split: int) -> Floats:
-    far = [float(np.max(np.abs(part))) for part in (move[:split], move[split:])]
-    over = max(size / most for size, most in zip(far, _LONGEST, strict=True))
-    return np.asarray(move / max(over, 1.0))
+    """No parameter moves far in one step; the others keep theirs."""
+    most = np.repeat(_LONGEST, [split, len(move) - split])
+    return np.clip(move, -most, most)
 
 
 def _climbed(
