@@ -1,0 +1,151 @@
+"""The command irt: difficulty of cases, ability of configs, and which cases to keep."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trialframe import _checks
+from trialframe.cli import _options as opt
+from trialframe.cli._estimate import Level, loaded
+from trialframe.cli._output import output_of, say
+from trialframe.errors import ArgumentError
+from trialframe.irt.fit import fit_irt
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.console import Console
+
+    from trialframe.cli._output import Output
+    from trialframe.irt.result import IrtFit
+
+NAME = 0.3
+"""Share of a line that a name may take."""
+
+TABLES = ("abilities", "items", "predictions", "fit", "pairs")
+
+Model = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORD",
+        help="1pl, 2pl, or hierarchical (sampled); default: 1pl below 30 configs, else 2pl.",
+    ),
+]
+Priors = Annotated[
+    str, typer.Option(metavar="WORD", help="default, or none for plain maximum likelihood.")
+]
+Method = Annotated[
+    str, typer.Option(metavar="WORD", help="mml, or pymc to sample (needs the extra bayes).")
+]
+Pick = Annotated[
+    int | None, typer.Option(metavar="N", help="Pick the N cases that tell configs apart best.")
+]
+By = Annotated[
+    str,
+    typer.Option("--by", metavar="WORD", help="Pick by information, maximin, or spread."),
+]
+Which = Annotated[
+    str | None,
+    typer.Option(
+        "--table",
+        metavar="WORD",
+        help="One table: abilities, items, predictions, fit (residuals), or pairs (dependence).",
+    ),
+]
+Draws = Annotated[int, typer.Option(help="Draws per chain with pymc.")]
+
+
+@opt.takes_columns
+def irt(
+    files: opt.Files,
+    *,
+    columns: opt.Columns,
+    model: Model = None,
+    pick: Pick = None,
+    by: By = "information",
+    table: Which = None,
+    priors: Priors = "default",
+    method: Method = "mml",
+    draws: Draws = 1000,
+    level: Level = 0.95,
+    seed: opt.Seed = 0,
+    unscored: opt.Unscored = None,
+    zeros: opt.Zeros = None,
+    keep: opt.Keep = "raise",
+    attempts: opt.Attempts = "raise",
+    format_: opt.Format = None,
+    output: opt.To = None,
+) -> int:
+    """Fit difficulty of cases and ability of configs; pick the cases that tell configs apart."""
+    out = output_of(format_, output)
+    if table is not None:
+        _checks.one_of(table, "table", TABLES)
+        if pick is not None:
+            raise ArgumentError("pick and table are two answers: give one of them.")
+    _checks.one_of(priors, "priors", ("default", "none"))
+    policy = opt.unscored_of(unscored)
+    data = loaded(
+        files, columns, by=None, zeros=zeros, unscored=policy, keep=keep, attempts=attempts
+    )
+    fit = fit_irt(
+        data.counts,
+        model,
+        priors=None if priors == "none" else priors,
+        method=method,
+        draws=draws,
+        level=level,
+        progress="on" if method == "pymc" and out.path is not None else "off",
+        seed=seed,
+    )
+    chosen = fit.pick(pick, by=by) if pick is not None else None
+    _write(fit, chosen, table, out)
+    for note in data.counts.notes:
+        say(note)
+    return 0
+
+
+def _write(fit: IrtFit, chosen: pl.DataFrame | None, table: str | None, out: Output) -> None:
+    from trialframe.report import irt as report
+    from trialframe.report import text
+
+    frame = chosen if chosen is not None else _table(fit, table or "abilities")
+
+    def sections(room: float) -> list[tuple[list[str], pl.DataFrame]]:
+        head = report.lines(fit)
+        if chosen is not None:
+            return [(head, report.items(chosen, room))]
+        if table is not None:
+            return [(head, _shown(fit, table, frame, room))]
+        more, some = report.most_informative(fit)
+        return [(head, report.abilities(fit, room)), (more, report.items(some, room))]
+
+    def as_table(console: Console) -> None:
+        for head, rows in sections(console.width * NAME):
+            text.print_section(console, head, rows)
+
+    def as_markdown() -> str:
+        return "".join(text.markdown_section(*part) for part in sections(float("inf")))
+
+    out.write(frame, table=as_table, markdown=as_markdown)
+    if not out.for_people:
+        for warning in fit.warnings:
+            say(warning)
+
+
+def _table(fit: IrtFit, table: str) -> pl.DataFrame:
+    if table == "predictions":
+        return fit.predict()
+    if table == "fit":
+        return fit.item_fit()
+    if table == "pairs":
+        return fit.local_dependence()
+    return fit.items if table == "items" else fit.abilities
+
+
+def _shown(fit: IrtFit, table: str, frame: pl.DataFrame, room: float) -> pl.DataFrame:
+    from trialframe.report import irt as report
+
+    if table == "abilities":
+        return report.abilities(fit, room)
+    return report.items(frame, room) if table == "items" else frame
