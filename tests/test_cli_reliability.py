@@ -1,4 +1,4 @@
-"""The commands reliability, variance and decay."""
+"""The commands reliability, variance, decay and seq."""
 
 from __future__ import annotations
 
@@ -104,3 +104,22 @@ def test_bad_input_is_one_line(
     last: list[Any] = [line for line in err.splitlines() if line.startswith("error")]
     assert len(last) == 1
     assert message in last[0]
+
+
+def test_sequences(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    options: dict[str, Any] = {"configs": 2, "cases": 30, "tokens": (100, 50), "seed": 1}
+    paths = [tmp_path / name for name in ("sequences.parquet", "independent.parquet")]
+    sequences = tr.simulate(**options, trials=1, attempts=3, learning=0.1)
+    independent = tr.simulate(**options, trials=3)
+    sequences.write_parquet(paths[0])
+    independent.write_parquet(paths[1])
+    words = ["seq", str(paths[0]), "--independent", str(paths[1])]
+    code, out, _ = run([*words, "-f", "json"], capfdbinary)
+    expected = tr.seq_at_k(sequences, independent=tr.counts(independent))
+    assert code == 0
+    assert [row["value"] for row in json.loads(out)] == expected["value"].to_list()
+    code, out, _ = run(words, capfdbinary)
+    assert "pass_tokens@3" in out.decode()
+    code, _, err = run(["seq", DATA], capfdbinary)
+    assert code == 2
+    assert "attempt" in err

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import trialframe as tr
-from trialframe.errors import ArgumentError, ColumnError, TrialsError
+from trialframe.errors import ArgumentError, ColumnError, TrialframeError, TrialsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,3 +108,35 @@ def test_attempts_must_count_from_one(
 def test_bad_arguments_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError):
         tr.seq_at_k(rows([[0, 1]]), **options)
+
+
+def test_what_sequences_have_spent_by_each_attempt() -> None:
+    frame = rows([[0, 1], [1], [0, 0, 0]]).with_columns(
+        tokens_in=pl.lit(10), tokens_out=pl.lit(5), cost_uusd=100 * pl.col("attempt")
+    )
+    got = values(tr.seq_at_k(frame))
+    tokens = [got[f"seq_tokens@{t}"] for t in (1, 2, 3)]
+    assert tokens == pytest.approx([15, (30 + 15 + 30) / 3, (30 + 15 + 45) / 3])
+    costs = [got[f"seq_cost_uusd@{t}"] for t in (1, 2, 3)]
+    assert costs == pytest.approx([100, (300 + 100 + 300) / 3, (300 + 100 + 600) / 3])
+    hole = frame.with_columns(cost_uusd=pl.when(pl.col("attempt") < 3).then("cost_uusd"))
+    table = tr.seq_at_k(hole).filter(pl.col("metric").str.starts_with("seq_cost"))
+    assert table["value"].null_count() == 3
+    assert table["warnings"].unique().to_list() == ["unknown in 1 attempts"]
+
+
+def test_independent_trials_beside_the_curve() -> None:
+    options: dict[str, Any] = {"configs": 2, "cases": 30, "tokens": (100, 50), "seed": 1}
+    sequences = tr.simulate(**options, trials=1, attempts=3, learning=0.1)
+    independent = tr.counts(tr.simulate(**options, trials=3))
+    table = tr.seq_at_k(sequences, k=3, independent=independent)
+    expected = tr.summary(independent, metrics="pass@k", k=[1, 2, 3])
+    passes = table.filter(pl.col("metric").str.starts_with("pass@"))
+    assert passes["value"].to_list() == pytest.approx(expected["value"].to_list())
+    assert passes["low"].to_list() == pytest.approx(expected["low"].to_list())
+    first = table.filter(config="config_1")
+    got = values(first)
+    assert got["pass_tokens@3"] == pytest.approx(3 * got["pass_tokens@1"])
+    assert got["seq_tokens@3"] < got["pass_tokens@3"]
+    with pytest.raises(TrialframeError, match="independent: no config 'config_2'"):
+        tr.seq_at_k(sequences, independent=independent.select("config_1"))

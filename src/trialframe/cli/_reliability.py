@@ -1,4 +1,4 @@
-"""The commands reliability, variance and decay: what holds up, what is luck, what length does."""
+"""The commands reliability and variance: what holds up, and what is luck."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from trialframe import _checks
 from trialframe.cli import _options as opt
 from trialframe.cli._estimate import loaded
 from trialframe.cli._output import output_of, say
-from trialframe.errors import ArgumentError, listed, short
+from trialframe.errors import ArgumentError, listed
 from trialframe.reliability.components import VarianceComponents, variance_components
-from trialframe.reliability.decay import Decay, decay_curve
 from trialframe.reliability.rollouts import reliability as rolled
 from trialframe.reliability.rollouts import status_columns
 from trialframe.report.numbers import interval, shown
-from trialframe.schema import MEASURES
 
 TABLES = ("components", "d-study", "icc")
 ABOUT = "Reliability"
@@ -71,28 +69,6 @@ Numbers = Annotated[
     typer.Option(metavar="N", help="For the D-study, as in 50,200.", rich_help_panel=ABOUT),
 ]
 Resamples = Annotated[int, typer.Option(help="Bootstrap resamples.", rich_help_panel=ABOUT)]
-Bucket = Annotated[
-    str,
-    typer.Option(
-        metavar="COLUMN",
-        help="Length of the task: a column, or a measure such as duration_ms.",
-        rich_help_panel=ABOUT,
-    ),
-]
-Order = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAMES", help="Buckets, shortest first: a,b,c.", rich_help_panel=ABOUT),
-]
-Edges = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NUMBERS", help="Where buckets begin, as in 5,30,120.", rich_help_panel=ABOUT
-    ),
-]
-Metric = Annotated[
-    str,
-    typer.Option("--metric", "-m", metavar="NAME", help="On the curve.", rich_help_panel=ABOUT),
-]
 
 
 @opt.takes_columns
@@ -252,97 +228,3 @@ def _halves(found: VarianceComponents) -> list[str]:
 
 def _d_study(found: VarianceComponents) -> pl.DataFrame:
     return found.d_study.select("cases", "runs", pl.exclude("cases", "runs").round(3))
-
-
-@opt.takes_columns
-def decay(
-    files: opt.Files,
-    *,
-    columns: opt.Columns,
-    bucket: Bucket,
-    order: Order = None,
-    edges: Edges = None,
-    metric: Metric = "pass^k",
-    k: K = 3,
-    level: Level = 0.95,
-    short_cases: Short = "null",
-    units: Units = "clusters",
-    unscored: opt.Unscored = None,
-    zeros: opt.Zeros = None,
-    keep: opt.Keep = "raise",
-    attempts: opt.Attempts = "raise",
-    format_: opt.Format = None,
-    output: opt.To = None,
-) -> int:
-    """Follow reliability over tasks of rising length, with slope and trend tests."""
-    from trialframe.report import text
-
-    out = output_of(format_, output)
-    counts = loaded(
-        files,
-        columns,
-        by=None if bucket in MEASURES else [bucket],
-        zeros=zeros,
-        unscored=opt.unscored_of(unscored),
-        keep=keep,
-        attempts=attempts,
-    ).counts
-    found = decay_curve(
-        counts,
-        bucket=bucket,
-        order=opt.parts(order) or None,
-        edges=_numbers(edges),
-        metric=metric,
-        k=k,
-        level=level,
-        short=cast("Any", short_cases),
-        units=units,
-    )
-    lines, rows = _slopes(found), _curve(found)
-    out.write(
-        found.curve,
-        table=lambda console: text.print_section(console, lines, rows),
-        markdown=lambda: text.markdown_section(lines, rows),
-    )
-    if not out.for_people:
-        for line in lines:
-            say(line)
-    for note in counts.notes:
-        say(note)
-    return 0
-
-
-def _numbers(texts: list[str] | None) -> list[float] | None:
-    found = []
-    for part in opt.parts(texts):
-        try:
-            found.append(float(part))
-        except ValueError:
-            raise ArgumentError(f"edges == {short(part)}, must be numbers, as in 5,30.") from None
-    return found or None
-
-
-def _slopes(found: Decay) -> list[str]:
-    lines = [f"{found.metric} over {' < '.join(found.order)}"]
-    for row in found.slopes.iter_rows(named=True):
-        if row["slope"] is None:
-            lines.append(f"{row['config']}: {row['warnings']}")
-            continue
-        ends = ""
-        if row["low"] is not None:
-            ends = f" [{row['low']:+.3f}, {row['high']:+.3f}]"
-        shape = "never rises" if row["monotone"] else f"rises from {row['rise']}"
-        trend = "" if row["trend_pvalue"] is None else f", trend p = {row['trend_pvalue']:.3g}"
-        lines.append(f"{row['config']}: {row['slope']:+.3f} per bucket{ends}{trend}; {shape}")
-    return [*lines, *(f"- {note}" for note in found.warnings)]
-
-
-def _curve(found: Decay) -> pl.DataFrame:
-    """One row per config, one column per bucket."""
-    rows: dict[str, dict[str, Any]] = {}
-    for row in found.curve.iter_rows(named=True):
-        ends = interval(row["low"], row["high"], "share")
-        value = "-" if row["value"] is None else shown(row["value"], "share")
-        cell = f"{value} {ends}" if ends else value
-        rows.setdefault(row["config"], {"config": row["config"]})[row["bucket"]] = cell
-    return pl.DataFrame(list(rows.values()))

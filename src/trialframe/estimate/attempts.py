@@ -11,15 +11,16 @@ from trialframe import _checks
 from trialframe.counts import counts
 from trialframe.engine import source_of, sources, with_copies
 from trialframe.errors import ColumnError, TrialsError
+from trialframe.estimate.attempt_costs import beside, mean_of_cases, spending, spent_columns
 from trialframe.kernels.attempts import gains, kaplan_meier, solved_by
 from trialframe.kernels.intervals import t_interval
-from trialframe.kernels.means import clustered_mean
 from trialframe.schema import SUMMARY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Unpack
 
+    from trialframe.counts import Counts
     from trialframe.read._fields import Columns
 
 
@@ -28,6 +29,7 @@ def seq_at_k(
     *,
     k: int | None = None,
     stopped: str = "unsolved",
+    independent: Counts | None = None,
     threshold: float | None = None,
     level: float = 0.95,
     **columns: Unpack[Columns],
@@ -43,6 +45,8 @@ def seq_at_k(
         stopped: What a sequence is that ended early without success: "unsolved" (stays
             unsolved), or "censored" (Kaplan-Meier, when it stopped for lack of budget; no
             interval).
+        independent: Counts of independent trials of the same configs, to set pass@t and what t
+            trials cost beside the curve.
         threshold: Pass when score >= threshold.
         level: Nominal coverage, in (0, 1).
         **columns: Where each canonical column is.
@@ -50,7 +54,10 @@ def seq_at_k(
     Returns:
         One row per config and attempt with the columns of `tr.summary` (metric "seq@t"), then
         "seq_gain" (last minus first), and "early_gain_share" and "late_gain_share": how much
-        of the gain the second and the last attempt bring (null without a gain).
+        of the gain the second and the last attempt bring (null without a gain). Where tokens or
+        costs are known, "seq_tokens@t" and "seq_cost_uusd@t": what a sequence has spent by
+        attempt t, on average. With `independent`, "pass@t", "pass_tokens@t" and
+        "pass_cost_uusd@t".
 
     Raises:
         ColumnError: There is no attempt column.
@@ -86,7 +93,10 @@ def seq_at_k(
             "dropped": 0,
             "unscored": int(part["unscored"].sum()),
         }
-        rows += [base | facts | {"method": "count"} | row for row in (*made, *rest)]
+        spent = spending(part, most, level)
+        rows += [base | facts | {"method": "count"} | row for row in (*made, *rest, *spent)]
+        if independent is not None:
+            rows += beside(independent, str(key[0]), most, level)
     table = pl.DataFrame(rows, schema={c.name: c.dtype for c in SUMMARY}, orient="row")
     return table.with_columns(pl.col(pl.Float64).fill_nan(None))
 
@@ -117,6 +127,7 @@ def _sequences(trials: Any, threshold: float | None, columns: Mapping[str, Any])
         number.filter(pl.col("c") > 0).min().fill_null(0).alias("solved_at"),
         pl.col("unscored").sum(),
         pl.col("cluster").first(),
+        *(value.sort_by(number).alias(name) for name, value in spent_columns(made).items()),
     )
     case = pl.concat_str([name for name in copies if name.startswith("_case")], separator=" | ")
     table = table.with_columns(case=case).sort("config", *table.columns[1 : len(copies)])
@@ -138,15 +149,7 @@ def _refuse_gaps(table: pl.DataFrame) -> None:
 def _carried(part: pl.DataFrame, most: int, level: float) -> list[dict[str, Any]]:
     """Sequences that ended without success stay unsolved."""
     solved = solved_by(part["solved_at"].to_numpy().astype(np.int64), most)
-    case = part["case"].rank("dense").to_numpy().astype(np.int64) - 1
-    size = np.bincount(case)
-    sums = np.column_stack([np.bincount(case, solved[:, t]) for t in range(most)])
-    cluster = None
-    if part["cluster"].null_count() == 0:
-        codes = part["cluster"].rank("dense").to_numpy().astype(np.int64)
-        cluster = np.zeros(len(size), dtype=np.int64)
-        cluster[case] = codes
-    fit = clustered_mean(sums / size[:, None], np.ones(len(size)), cluster)
+    fit = mean_of_cases(part, solved.astype(np.float64))
     interval = t_interval(fit.mean, fit.se, fit.df, level, bounds=(0.0, 1.0))
     return [
         {
