@@ -111,3 +111,42 @@ def test_single_runs_become_transitions(capsys: pytest.CaptureFixture[str], tmp_
     out = capsys.readouterr().out
     assert "cases with one trial a side: 1 pass to fail, 1 fail to pass" in out
     assert "3 untestable" in out
+
+
+def test_labels_take_the_judges_errors_out(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    trials = tr.simulate(
+        configs=["a", "b"], cases=400, trials=1, lift=0.2, judge=(0.9, 0.7), labelled=0.5, seed=2
+    )
+    runs, labels = tmp_path / "runs.parquet", tmp_path / "labels.parquet"
+    trials.drop("label").with_columns(passed=pl.col("judge")).write_parquet(runs)
+    known = trials.filter(pl.col("label").is_not_null()).select("config", "case", "judge", "label")
+    known.write_parquet(labels)
+    files = []
+    for name in ("a", "b"):
+        path = tmp_path / f"labels-{name}.csv"
+        known.filter(config=name).drop("config").write_csv(path)
+        files.append(str(path))
+    words = ["compare", str(runs), "a", "b"]
+    code, [row] = record(capsys, *words, "--labels-a", files[0], "--labels-b", files[1])
+    made = tr.rogan_gladen_difference(
+        tr.counts(tr.read(runs)), "a", "b", tr.calibrate(known, config="config")
+    )
+    assert code == 0
+    assert row["corrected_diff"] == pytest.approx(made.diff)
+    assert row["corrected_method"] == "rogan-gladen, per config"
+    shared = ["--labels-a", str(labels), "--labels-b", str(labels)]
+    assert main([*words, *shared]) == 0
+    assert "corrected" in capsys.readouterr().out
+    assert main([*words, "--labels-a", files[0]]) == 2
+    assert "go together" in capsys.readouterr().err
+
+
+def test_a_judge_behind_the_passes_is_named() -> None:
+    trials = tr.simulate(configs=["a", "b"], cases=60, trials=1, judge=(0.9, 0.7), seed=2)
+    judged = tr.counts(trials, passed="judge")
+    assert judged.judged_by == "judge"
+    warnings = tr.compare(judged, "a", "b").warnings
+    assert any("verdicts of a judge (column 'judge')" in text for text in warnings)
+    assert tr.counts(trials).judged_by is None

@@ -45,7 +45,7 @@ def test_the_readme_shows_what_the_command_prints(
 def test_the_readme_opens_with_two_commands() -> None:
     assert CONSOLE[0].splitlines() == [
         "$ python -m pip install . && trialframe summary data/leaderboard.parquet",
-        "$ python -m pip install '.[all,test]' && python -m pytest",
+        "$ python -m pip install '.[all,test]' && python -m pytest -n auto",
     ]
 
 

@@ -32,6 +32,7 @@ from trialframe.errors import (
     did_you_mean,
 )
 from trialframe.read._frames import to_lazy
+from trialframe.schema import TRIALS, column
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,6 +99,18 @@ class Counts:
         """Measures whose sums the counts hold."""
         suffix = "_sumsq"
         return [name.removesuffix(suffix) for name in self.frame.columns if name.endswith(suffix)]
+
+    @property
+    def judged_by(self) -> str | None:
+        """The column of an automatic judge that the passes were taken from, None otherwise.
+
+        Passes made by an expression, or counted upstream, name no column.
+        """
+        if self.mapping is None:
+            return None
+        known = {"judge", *column(TRIALS, "judge").aliases}
+        taken = self.mapping.filter(pl.col("column") == "passed")["source"].to_list()
+        return next((name for name in taken if str(name).lower() in known), None)
 
     def select(self, *configs: str) -> Counts:
         """The counts of some configs only.

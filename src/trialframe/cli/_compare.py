@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import polars as pl
@@ -15,7 +16,10 @@ from trialframe.comparison.headlines import compare_rates
 from trialframe.comparison.regressions import regressions as tested
 from trialframe.decide.gate import gate as decided
 from trialframe.errors import ArgumentError
+from trialframe.judge.calibrate import calibrate
+from trialframe.judge.correct_difference import rogan_gladen_difference
 from trialframe.read import read
+from trialframe.read.tables import load
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,7 +27,9 @@ if TYPE_CHECKING:
     from trialframe.cli._estimate import Loaded
     from trialframe.cli._output import Output
     from trialframe.comparison.result import Comparison
+    from trialframe.counts import Counts
     from trialframe.decide.gate import Decision
+    from trialframe.judge.correct_difference import CorrectedDifference
 
 ABOUT = "Comparison"
 
@@ -68,6 +74,24 @@ Gate = Annotated[
         rich_help_panel=ABOUT,
     ),
 ]
+LabelsA = Annotated[
+    str | None,
+    typer.Option(
+        "--labels-a",
+        metavar="FILE",
+        help="Labels of the baseline (columns judge and label): corrects the judge's errors.",
+        rich_help_panel=ABOUT,
+    ),
+]
+LabelsB = Annotated[
+    str | None,
+    typer.Option(
+        "--labels-b",
+        metavar="FILE",
+        help="Labels of the candidate; the same file serves both.",
+        rich_help_panel=ABOUT,
+    ),
+]
 Base = Annotated[
     str | None,
     typer.Option(
@@ -97,6 +121,8 @@ def compare(
     interval: IntervalName = "default",
     test: Test = "sign-flip",
     gate: Gate = False,
+    labels_a: LabelsA = None,
+    labels_b: LabelsB = None,
     base: Base = None,
     new: New = None,
     level: Level = 0.95,
@@ -147,11 +173,47 @@ def compare(
         resamples=resamples,
         seed=seed,
     )
-    decision = decided(found, by=groups or None) if gate else None
-    _show(found, decision, out)
+    extras = _Extras(
+        decision=decided(found, by=groups or None) if gate else None,
+        corrected=_corrected(data.counts, found, labels_a, labels_b),
+    )
+    _show(found, extras, out)
     for note in data.counts.notes:
         say(note)
-    return int(_against(found)) if decision is None else decision.exit_code
+    if extras.decision is not None:
+        return extras.decision.exit_code
+    if extras.corrected is not None:
+        return int(extras.corrected.exit_code != 0 or extras.corrected.verdict == "worse")
+    return int(_against(found))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Extras:
+    """What is shown beside a comparison when it was asked for."""
+
+    decision: Decision | None
+    corrected: CorrectedDifference | None
+
+
+def _corrected(
+    counts: Counts, found: Comparison, labels_a: str | None, labels_b: str | None
+) -> CorrectedDifference | None:
+    """The difference with the judge's errors taken out, from labels of each side."""
+    if labels_a is None and labels_b is None:
+        return None
+    if labels_a is None or labels_b is None:
+        raise ArgumentError("--labels-a and --labels-b go together; the same file may serve both.")
+    if found.metric != "pass@1":
+        raise ArgumentError(f"labels correct pass@1, not {found.metric}.")
+    if labels_a == labels_b:
+        made = calibrate(load([labels_a]).frame)
+    else:
+        parts = [
+            load([path]).frame.with_columns(pl.lit(name).alias("config"))
+            for path, name in ((labels_a, found.baseline), (labels_b, found.candidate))
+        ]
+        made = calibrate(pl.concat(parts, how="diagonal_relaxed"), config="config")
+    return rogan_gladen_difference(counts, found.baseline, found.candidate, made, level=found.level)
 
 
 def sides(command: str, words: list[str] | None) -> tuple[list[str], str, str]:
@@ -179,11 +241,14 @@ def _against(found: Comparison) -> bool:
     return found.verdict in {"worse", "not comparable"}
 
 
-def _show(found: Comparison, decision: Decision | None, out: Output) -> None:
+def _show(found: Comparison, extras: _Extras, out: Output) -> None:
     from trialframe.report import comparison, text
     from trialframe.report.decision import markdown_decision, print_decision
 
     lines, rows, groups = comparison.lines(found), comparison.rows(found), comparison.groups(found)
+    decision, corrected = extras.decision, extras.corrected
+    if corrected is not None:
+        lines += [f"corrected for the judge: {corrected.claim}", *(f"- {text}" for text in corrected.warnings)]
 
     def table(console: Console) -> None:
         text.print_section(console, lines, rows)
@@ -199,15 +264,16 @@ def _show(found: Comparison, decision: Decision | None, out: Output) -> None:
             made += text.markdown_section([], groups)
         return made if decision is None else f"{markdown_decision(decision)}\n{made}"
 
-    out.write(_frame(found, decision, out.kind), table=table, markdown=markdown)
+    out.write(_frame(found, extras, out.kind), table=table, markdown=markdown)
 
 
-def _frame(found: Comparison, decision: Decision | None, kind: str) -> pl.DataFrame:
+def _frame(found: Comparison, extras: _Extras, kind: str) -> pl.DataFrame:
     """One row; groups where the format can hold them."""
     frame = found.to_frame()
-    if decision is not None:
-        made = decision.to_frame()
-        frame = frame.hstack(made.rename({name: f"gate_{name}" for name in made.columns}))
+    for prefix, part in (("gate", extras.decision), ("corrected", extras.corrected)):
+        if part is not None:
+            made = part.to_frame()
+            frame = frame.hstack(made.rename({name: f"{prefix}_{name}" for name in made.columns}))
     if found.groups is None:
         return frame
     if kind in {"json", "parquet"}:

@@ -153,7 +153,7 @@ def compare(
             failing=counts.unscored == "fail",
         )
         made = replace(made, evidence=found)
-    return _worded(made, pairs)
+    return _worded(made, pairs, counts.judged_by)
 
 
 def checked(given: Settings) -> Settings:
@@ -284,7 +284,7 @@ def _majority(data: Difference, level: float) -> Majority:
     )
 
 
-def _worded(made: Comparison, pairs: Pairs) -> Comparison:
+def _worded(made: Comparison, pairs: Pairs, judge: str | None) -> Comparison:
     """Add what moves the difference most, and what the numbers say in words."""
     unit = "cluster" if "cluster" in made.pairs.columns else "case"
     parts = subsets.influence(made.pairs, unit)
@@ -298,6 +298,7 @@ def _worded(made: Comparison, pairs: Pairs) -> Comparison:
         largest_share=float(np.max(parts["cases"].to_numpy()) / made.cases),
         dominance=float(moves[0] / moves.sum()) if moves[0] > 0 else 0.0,
         equal_trials=bool((made.pairs["n_baseline"] == made.pairs["n_candidate"]).all()),
+        judge=judge,
     )
     made = replace(made, warnings=tuple(warnings))
     return replace(

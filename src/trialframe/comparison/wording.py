@@ -39,6 +39,7 @@ def cautions(
     largest_share: float,
     dominance: float,
     equal_trials: bool,
+    judge: str | None,
 ) -> Iterator[str]:
     """What weakens a comparison, one text each.
 
@@ -48,6 +49,7 @@ def cautions(
         largest_share: Share of the cases in the largest cluster.
         dominance: Share of all change, whatever its direction, in the largest unit.
         equal_trials: Whether every case has as many trials on both sides.
+        judge: The column of an automatic judge that passes come from.
     """
     clustered = "cluster" in made.pairs.columns
     yield from _of_cases(made, "clusters" if clustered else "cases")
@@ -60,6 +62,11 @@ def cautions(
             f"{dominance:.0%} of all change" if share is None else f"{share:.0%} of the difference"
         )
         yield f"{word} {made.largest_unit!r} carries {told}"
+    if judge is not None:
+        yield (
+            f"passes are verdicts of a judge (column {judge!r}), whose errors move the difference: "
+            "correct it with tr.rogan_gladen_difference or tr.ppi_difference"
+        )
     if not equal_trials:
         yield "trial counts differ within cases: the sign flip is approximate"
     first, second = coverage
