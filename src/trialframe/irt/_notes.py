@@ -39,8 +39,8 @@ def of_choice(asked: str, chosen: str, configs: int, few: int) -> Iterator[str]:
         return
     if not asked:
         yield (
-            f"{configs} configs are fewer than {few}: one discrimination for all cases (1pl). "
-            'Ask for model="2pl" to have one a case'
+            f"{configs} configs are fewer than {few}: one discrimination for all cases "
+            "(1pl); ask for 2pl to have one a case"
         )
     elif chosen == "2pl":
         yield (
@@ -113,8 +113,8 @@ def _of_scale(abilities: pl.Series) -> Iterator[str]:
     spread = float(np.sqrt(np.mean(np.square(abilities.to_numpy()))))
     if not LEAST_SPREAD <= spread <= 1 / LEAST_SPREAD:
         yield (
-            f"abilities have a standard deviation of {spread:.2g} in place of 1: few configs or a "
-            "strong prior of b; compare abilities with each other, not with N(0, 1)"
+            f"abilities have a standard deviation of {spread:.2g}, not 1: with few configs the "
+            "prior of b sets the scale; ranks and probabilities do not depend on it"
         )
 
 

@@ -68,11 +68,11 @@ def table_of(counts: Counts, cases: pl.Series | None = None) -> Table:
             f"{len(configs):,} configs on {len(known):,} cases are more than {MOST_CELLS:,} cells. "
             "Take fewer configs with counts.select."
         )
-    unknown = frame["case"].unique().sort().filter(~frame["case"].unique().sort().is_in(known))
-    if len(unknown):
+    unknown = sorted(set(frame["case"].unique()) - set(known)) if cases is not None else []
+    if unknown:
         raise CountsError(
-            f"{len(unknown):,} cases have not been fitted: {listed(unknown.to_list(), 3)}. Fit "
-            "counts that hold them, or leave them out."
+            f"{len(unknown):,} cases have not been fitted: {listed(unknown, 3)}. Fit counts that "
+            "hold them, or leave them out."
         )
     row = _codes(frame["config"], configs)
     column = _codes(frame["case"], known)

@@ -30,6 +30,8 @@ FARTHEST = 50.0
 _LONGEST = (0.5, 1.0)  # most that log a and b change in one step
 _NEAR = 0.05  # steps below which the grid is made fine
 _HALVINGS = 8
+_WORK = 5e7  # multiplications for the missing information in one step
+_WORK_OF_ERRORS = 1e9  # the same for standard errors
 _STRETCH = 0.5  # most that the scale of abilities changes between two steps, as a log
 
 
@@ -160,7 +162,7 @@ def _finished(
     converged: bool,
 ) -> Items:
     step = derivatives(cells, state.log_a, state.b, state.post, prior)
-    count = degree(cells, len(state.post.rule.nodes), least=2)
+    count = degree(cells, len(state.post.rule.nodes), work=_WORK_OF_ERRORS, least=2)
     low_rank = gaps(cells, state.log_a, state.b, state.post, count) if count else None
     return Items(
         log_a=state.log_a,
@@ -239,7 +241,7 @@ def _rescaled(state: _State, prior: Prior) -> _State:
 def _moves(cells: Cells, state: _State, prior: Prior) -> list[Floats]:
     """Directions to try: with the missing information, then without it (plain EM)."""
     step = derivatives(cells, state.log_a, state.b, state.post, prior)
-    count = degree(cells, len(state.post.rule.nodes))
+    count = degree(cells, len(state.post.rule.nodes), work=_WORK)
     moves = []
     if count:
         low_rank = gaps(cells, state.log_a, state.b, state.post, count)

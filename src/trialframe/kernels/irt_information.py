@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = NDArray[np.float64]
 
-_WORK = 4e8  # multiplications that the low-rank part of one step may cost
 _DEGREE = 12  # polynomials of the ability that describe a posterior
 _RANK = 4_000  # side of the largest matrix that is factored
 _HELD = 3e7  # numbers of the low-rank part held at a time
@@ -157,13 +156,23 @@ def _sums(cells: Cells, a: Floats, b: Floats, post: Posterior) -> Floats:
     return made
 
 
-def degree(cells: Cells, nodes: int, *, least: int = 1) -> int:
-    """How many polynomials per config the work allows; 0 when there are too many of both."""
+def degree(cells: Cells, nodes: int, *, work: float, least: int = 1) -> int:
+    """How many polynomials per config the work allows; 0 when there are too many of both.
+
+    Args:
+        cells: Passes and trials.
+        nodes: Nodes of the abilities.
+        work: Multiplications that the low-rank part may cost.
+        least: Fewest polynomials, whatever they cost.
+    """
     configs, items = cells.trials.shape
-    work = _WORK / (2.0 * configs * items * nodes)
-    held = _HELD / (2.0 * configs * items)
-    most = int(np.clip(min(work, held), least, _DEGREE))
-    if min(configs * most, 2 * items) <= _RANK:
+    count = np.arange(1, _DEGREE + 1)
+    rank, size = configs * count, 2 * items
+    inner = np.minimum(rank, size)
+    cost = 2.0 * rank * items * nodes + 1.0 * size * rank * inner
+    fine = (cost <= work) & (2.0 * rank * items <= _HELD)
+    most = max(int(count[fine].max(initial=0)), least)
+    if min(configs * most, size) <= _RANK:
         return most
     return int(_RANK // configs)
 
