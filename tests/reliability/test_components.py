@@ -300,3 +300,30 @@ def test_intervals_cover(*, holes: bool) -> None:
         hits_g += found.g_low <= g <= found.g_high
     assert (hits / runs > 0.88).all(), hits / runs
     assert hits_g / runs > 0.88
+
+
+def test_one_cluster_has_no_interval() -> None:
+    trials = tr.simulate(configs=3, cases=20, trials=3, clusters=1, seed=1)
+    found = tr.variance_components(trials)
+    assert found.g is not None
+    assert found.g_low is None
+    assert found.components["low"].null_count() == 4
+    assert found.icc["low"].null_count() == found.icc.height
+    assert any("one cluster" in caution for caution in found.warnings)
+
+
+def test_results_become_tables() -> None:
+    found = tr.variance_components(counts_of([[2, 2, 1]] * 3, [[2, 1, 0], [1, 0, 0], [2, 2, 1]]))
+    assert found.to_frame().height == 1
+    assert found.to_dict()["components"][0]["component"] == "config"
+    assert "reading" in found._repr_html_()
+    assert found.reading in repr(found)
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_a_perfect_fit_has_no_noise(*, empty: bool) -> None:
+    n = [[2, 2, 2], [2, 2, 2], [2, 2, 0 if empty else 2]]
+    c = [[2, 0, 2], [2, 0, 2], [2, 0, 0 if empty else 2]]
+    found = tr.variance_components(counts_of(n, c))
+    assert found.method == ("reml" if empty else "anova")
+    assert found.components["value"].round(6).to_list()[2:] == [0.0, 0.0]

@@ -223,3 +223,13 @@ def test_the_slope_covers_and_the_trend_errs_as_told() -> None:
         covered += row["low"] <= 0 <= row["high"]
     assert 0.02 < rejected / runs < 0.08
     assert 0.92 < covered / runs < 0.98
+
+
+def test_vaf_of_one_cluster_has_no_interval() -> None:
+    table = table_of({"a": [[3, 3], [3, 2]], "b": [[3, 0], [3, 3]]})
+    found = tr.vaf(
+        table.with_columns(cluster=pl.lit("one")), bucket="length", order=["a", "b"]
+    ).row(0, named=True)
+    assert found["vaf"] is not None
+    assert found["low"] is None
+    assert "one cluster" in found["warnings"]

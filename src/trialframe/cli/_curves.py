@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import polars as pl
 import typer
@@ -17,6 +17,9 @@ from trialframe.read.tables import resolved
 from trialframe.reliability.decay import Decay, decay_curve
 from trialframe.report.numbers import interval, shown
 from trialframe.schema import MEASURES
+
+if TYPE_CHECKING:
+    from trialframe.counts import Counts
 
 Bucket = Annotated[
     str,
@@ -172,22 +175,11 @@ def seq(
     given = columns.arguments()
     raw, _ = resolved(files, given, columns.threshold)
     made = {name: name if isinstance(value, pl.Expr) else value for name, value in given.items()}
-    beside = None
-    if independent is not None:
-        beside = loaded(
-            [independent],
-            columns,
-            by=None,
-            zeros=None,
-            unscored="exclude",
-            keep="raise",
-            attempts="raise",
-        ).counts
     table = seq_at_k(
         raw.frame,
         k=k,
         stopped=stopped,
-        independent=beside,
+        independent=_counted(independent, columns),
         threshold=columns.threshold,
         level=level,
         **made,
@@ -205,6 +197,14 @@ def seq(
         markdown=lambda: text.markdown_section(told, rows),
     )
     return 0
+
+
+def _counted(file: str | None, columns: opt.Columns) -> Counts | None:
+    """Independent trials, counted."""
+    if file is None:
+        return None
+    rules: dict[str, Any] = {"unscored": "exclude", "keep": "raise", "attempts": "raise"}
+    return loaded([file], columns, by=None, zeros=None, **rules).counts
 
 
 def _shown_column(table: pl.DataFrame) -> pl.Series:

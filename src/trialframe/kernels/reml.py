@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 CONFIG, CASE, CONFIG_CASE, RUN = range(4)
 
-_LOWEST = 1e-12  # variances are searched from here up, relative to the total
-_NOTHING = 1e-8  # relative: what ends below is 0
+# variances are searched from here up, relative to the total: a perfect fit has no maximum
+_LOWEST = 1e-8
+_NOTHING = 1e-7  # relative: what ends below is 0
 _STEP = 1e-4  # relative step of the differences that make Hessian and influences
 _ROUNDS = 50
 

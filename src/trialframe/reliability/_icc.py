@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MOST_WEIGHTS = 2_000_000
+SINGLE = {"form": "ICC(1,1)", "meaning": "share of one run's variance that is the case, not luck"}
+AVERAGE = {"form": "ICC(1,k)", "meaning": "the same for the mean of k runs"}
 SCHEMA = {
     "config": pl.String,
     "target": pl.String,
@@ -63,28 +65,18 @@ def _of_configs(design: Design, weights: Floats, level: float) -> list[dict[str,
         n, mean = cells.n[part], cells.mean[part]
         sums = (n, mean * n, cells.within[part] + mean**2 * n)
         found, drawn = one_way(*sums), one_way(*sums, weights)
+        alone = np.nan if not design.unit.any() else 1.0  # one unit says nothing about others
         f_low, f_high = f_interval(found, level)
         for j, config in enumerate(design.configs[part]):
-            shared = {
-                "config": config,
-                "target": "case",
-                "over": "runs",
-                "k": float(found.n0[j, 0]),
-                "rows": int(found.groups[j, 0]),
-            }
-            single = {
-                "form": "ICC(1,1)",
-                "meaning": "share of one run's variance that is the case, not luck",
-                "f_low": float(f_low[j, 0]),
-                "f_high": float(f_high[j, 0]),
-            }
-            average = {"form": "ICC(1,k)", "meaning": "the same for the mean of k runs"}
-            rows.append(
-                shared | single | _numbers(float(found.single[j, 0]), drawn.single[j], level)
-            )
-            rows.append(
-                shared | average | _numbers(float(found.average[j, 0]), drawn.average[j], level)
-            )
+            shared: dict[str, Any] = {"config": config, "target": "case", "over": "runs"}
+            shared |= {"k": float(found.n0[j, 0]), "rows": int(found.groups[j, 0])}
+            ends = {"f_low": float(f_low[j, 0]), "f_high": float(f_high[j, 0])}
+            for form, value, draws in (
+                (SINGLE | ends, found.single, drawn.single),
+                (AVERAGE, found.average, drawn.average),
+            ):
+                numbers = _numbers(float(value[j, 0]), alone * draws[j], level)
+                rows.append(shared | form | numbers)
     return rows
 
 

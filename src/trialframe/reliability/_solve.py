@@ -162,7 +162,9 @@ def _drawn(
     rng: np.random.Generator,
     made: Callable[[Floats], Floats],
 ) -> Floats:
-    """What `made` says of resamples of whole units, a batch at a time."""
+    """What `made` says of resamples of whole units, a batch at a time; NaN for one unit."""
+    if not design.unit.any():
+        return np.full((resamples, 4), np.nan)
     return np.concatenate([made(w) for w in _batches(design, resamples, rng)])
 
 

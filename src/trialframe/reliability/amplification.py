@@ -161,7 +161,10 @@ def _row(
     draws = np.full((2, resamples), np.nan)
     if part.height:
         unit = part["cluster" if clusters else "case"].rank("dense").to_numpy().astype(np.int64)
-        draws = _draws(n, c, sides, unit - 1, resamples, np.random.default_rng(seed))
+        if unit.max() > 1:
+            draws = _draws(n, c, sides, unit - 1, resamples, np.random.default_rng(seed))
+        else:
+            told.append("one cluster: no interval")
     if min(int(side.sum()) for side in sides) < 2:
         told.append("a bucket has fewer than two cases")
     if part.height and int(n.min()) < 2:

@@ -188,7 +188,6 @@ def variance_components(
     fit = solved(design, method, resamples, np.random.default_rng(seed))
     here = coefficients(fit.raw, design.cases, fit.runs)
     drawn = coefficients(fit.draws, design.cases, fit.runs)
-    half = split_half(design, splits, np.random.default_rng([seed, 1]))
     return VarianceComponents(
         reading=_reading(design, fit),
         method=fit.method,
@@ -200,15 +199,9 @@ def variance_components(
         **_headline(here, drawn, level),
         level=level,
         components=_components(design, fit, level),
-        d_study=_d_study(
-            design,
-            fit,
-            _grid(d_cases, "d_cases", _cases_grid(design.cases)),
-            _run_grid(d_runs, fit),
-            level,
-        ),
+        d_study=_d_study(design, fit, d_cases, d_runs, level),
         icc=icc_table(design, level, resamples, np.random.default_rng([seed, 2])),
-        split_half=half,
+        split_half=split_half(design, splits, np.random.default_rng([seed, 1])),
         warnings=tuple(_warnings(design, fit)),
     )
 
@@ -259,9 +252,15 @@ def _components(design: Design, fit: Solved, level: float) -> pl.DataFrame:
 
 
 def _d_study(
-    design: Design, fit: Solved, cases: Sequence[int], runs: Sequence[int], level: float
+    design: Design,
+    fit: Solved,
+    d_cases: Sequence[int] | None,
+    d_runs: Sequence[int] | None,
+    level: float,
 ) -> pl.DataFrame:
     """Coefficients of every number of cases with every number of runs."""
+    cases = _grid(d_cases, "d_cases", _cases_grid(design.cases))
+    runs = _run_grid(d_runs, fit)
     if len(design.configs) < 2:
         return pl.DataFrame(schema=dict.fromkeys(D_STUDY, pl.Float64)).with_columns(
             pl.col("cases", "runs").cast(pl.Int64)
@@ -333,7 +332,8 @@ def _reading(design: Design, fit: Solved) -> str:
     told += f"{both} {_percent(own[2])}, {run} {_percent(own[3])}: "
     drawn = np.maximum(fit.draws, 0.0)
     special = float((drawn[:, 2] > drawn[:, 0]).mean())
-    word = "" if max(special, 1.0 - special) >= SURE else "probably "
+    sure = max(special, 1.0 - special) >= SURE and not np.isnan(drawn[:, 0]).all()
+    word = "" if sure else "probably "
     if own[2] > own[0]:
         what = (
             f"this board {word}ranks specialisation (which {config} is best depends on the {case})"
@@ -365,7 +365,9 @@ def _warnings(design: Design, fit: Solved) -> Iterable[str]:
     if 1 < len(design.configs) < FEW_CONFIGS:
         yield f"only {len(design.configs)} configs: intervals take them as fixed"
     units = int(design.unit.max()) + 1
-    if units < FEW_UNITS:
+    if units == 1:
+        yield "one cluster: nothing is known about others, so there are no intervals"
+    elif units < FEW_UNITS:
         word = "clusters" if design.clustered else "cases"
         yield f"only {units} {word}: intervals are too narrow"
     if not fit.converged:

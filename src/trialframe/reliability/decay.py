@@ -14,7 +14,7 @@ from trialframe.estimate.metrics import Request, cases_of, parsed
 from trialframe.estimate.summary import summary
 from trialframe.kernels.decay import contrast, slope_coefficients, trend
 from trialframe.kernels.intervals import t_interval
-from trialframe.reliability._buckets import BUCKET, bucketed
+from trialframe.reliability._buckets import BUCKET, Bucketed, bucketed
 from trialframe.results import Result
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     Row: TypeAlias = dict[str, Any]
     Floats: TypeAlias = NDArray[np.float64]
 
+TIE = 1e-12
 SHORTS = ("null", "clamp", "min", "rate", "raise")
 CURVE = (
     *("config", "bucket", "index", "metric", "k", "value", "se", "low", "high", "level"),
@@ -164,18 +165,6 @@ def decay_curve(
         unscored=unscored,
         threshold=threshold,
     )
-    rows = summary(
-        made.counts, metrics=request.name, by=BUCKET, level=level, short=short, units=units
-    )
-    index = pl.DataFrame({BUCKET: made.order, "index": range(len(made.order))})
-    configs = pl.DataFrame({"config": made.counts.configs})
-    grid = configs.join(index, how="cross")
-    curve = grid.join(rows, on=["config", BUCKET], how="left").sort("config", "index")
-    curve = curve.with_columns(
-        pl.col("metric").fill_null(request.name),
-        pl.col("cases", "trials").fill_null(0),
-        pl.col("warnings").fill_null("no case in this bucket"),
-    )
     parts = made.counts.frame.filter(pl.col(BUCKET).is_not_null()).group_by(
         "config", maintain_order=True
     )
@@ -188,12 +177,29 @@ def decay_curve(
         metric=request.name,
         bucket=bucket,
         order=made.order,
-        curve=curve.select(CURVE),
+        curve=_curve(made, request, level, short, units),
         slopes=pl.DataFrame(slopes, schema=SLOPES, orient="row").with_columns(
             pl.col(pl.Float64).fill_nan(None)
         ),
         warnings=made.notes,
     )
+
+
+def _curve(
+    made: Bucketed, request: Request, level: float, policy: Short, units: str
+) -> pl.DataFrame:
+    """One row per config and bucket, also where there is no case."""
+    rows = summary(
+        made.counts, metrics=request.name, by=BUCKET, level=level, short=policy, units=units
+    )
+    index = pl.DataFrame({BUCKET: made.order, "index": range(len(made.order))})
+    grid = pl.DataFrame({"config": made.counts.configs}).join(index, how="cross")
+    curve = grid.join(rows, on=["config", BUCKET], how="left").sort("config", "index")
+    return curve.with_columns(
+        pl.col("metric").fill_null(request.name),
+        pl.col("cases", "trials").fill_null(0),
+        pl.col("warnings").fill_null("no case in this bucket"),
+    ).select(CURVE)
 
 
 def _request(metric: object, k: int) -> Request:
@@ -231,11 +237,6 @@ def _slope(
     full[held] = slope_coefficients(held)
     fit = contrast(values, weights, bucket, full, cluster)
     interval = t_interval(fit.value, fit.se, fit.df, level)
-    totals = np.bincount(bucket, weights, len(order))[held]
-    means = np.bincount(bucket, weights * values, len(order))[held] / totals
-    down = trend(values, bucket)
-    steps = np.diff(means)
-    rise, adjusted = _rise(values, weights, bucket, held, cluster, steps, order)
     told = []
     if len(held) < len(order):
         told.append(f"{len(order) - len(held)} buckets have no value")
@@ -248,13 +249,31 @@ def _slope(
         "high": float(interval.high),
         "df": fit.df,
         "pvalue": _two_sided(fit.value, fit.se, fit.df),
+        "warnings": "; ".join(told) or None,
+        **_shape(values, weights, bucket, held, cluster, order),
+    }
+
+
+def _shape(
+    values: Floats,
+    weights: Floats,
+    bucket: NDArray[np.int64],
+    held: NDArray[np.int64],
+    cluster: NDArray[np.int64] | None,
+    order: tuple[str, ...],
+) -> Row:
+    """Whether the curve falls from bucket to bucket, and where it does not."""
+    totals = np.bincount(bucket, weights, len(order))[held]
+    means = np.bincount(bucket, weights * values, len(order))[held] / totals
+    down, steps = trend(values, bucket), np.diff(means)
+    rise, adjusted = _rise(values, weights, bucket, held, cluster, steps, order)
+    return {
         "drop": float(means[0] - means[-1]),
-        "monotone": bool((steps <= 1e-12).all()),
+        "monotone": bool((steps <= TIE).all()),
         "trend_share": down.share,
         "trend_pvalue": down.pvalue,
         "rise": rise,
         "rise_pvalue": adjusted,
-        "warnings": "; ".join(told) or None,
     }
 
 
@@ -279,7 +298,7 @@ def _rise(
     from scipy.special import stdtr
 
     best: tuple[float, str] | None = None
-    for i in np.flatnonzero(steps > 1e-12):
+    for i in np.flatnonzero(steps > TIE):
         one = np.zeros(len(order))
         one[held[i]], one[held[i + 1]] = -1.0, 1.0
         fit = contrast(values, weights, bucket, one, cluster)

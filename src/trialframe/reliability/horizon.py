@@ -199,35 +199,30 @@ def _rows(
     fit = logistic(x, (weight * c / n)[None], weight[None], ridge)
     rate = float(weight @ (c / n) / weight.sum())
     drawn = _drawn(x, family, n, c, weight, ridge, levels, targets, resamples, seed)
+    shared: dict[str, Any] = {
+        "level": level,
+        "intercept": float(fit.intercept[0]) if np.isfinite(fit.intercept[0]) else None,
+        "slope": None if fit.one_class[0] else float(fit.slope[0]),
+        "shortest": float(times.min()),
+        "longest": float(times.max()),
+        "cases": len(n),
+        "families": int(family[-1]) + 1,
+        "trials": int(n.sum()),
+        "one_class": drawn.one_class,
+        "rising": drawn.rising,
+        "method": f"logistic, bootstrap of {' > '.join(levels)}",
+    }
+    rising = bool(fit.slope[0] >= 0 and not fit.one_class[0])
     rows = []
-    for j, target in enumerate(targets):
+    for log2, target in zip(drawn.log2, targets, strict=True):
         here = float(horizons(fit, target, np.array([rate]))[0])
-        low, high = _ends(drawn.log2[j], level)
-        rising = bool(fit.slope[0] >= 0 and not fit.one_class[0])
+        low, high = (_minutes(end) for end in _ends(log2, level))
         value = float("nan") if rising else _minutes(here)
-        told = _cautions(
-            value, times, int(family[-1]) + 1, rising=rising, fit_ok=bool(fit.converged[0])
-        )
-        rows.append(
-            {
-                "target": target,
-                "minutes": value,
-                "low": _minutes(low),
-                "high": _minutes(high),
-                "level": level,
-                "intercept": float(fit.intercept[0]) if np.isfinite(fit.intercept[0]) else None,
-                "slope": float(fit.slope[0]) if not fit.one_class[0] else None,
-                "shortest": float(times.min()),
-                "longest": float(times.max()),
-                "cases": len(n),
-                "families": int(family[-1]) + 1,
-                "trials": int(n.sum()),
-                "one_class": drawn.one_class,
-                "rising": drawn.rising,
-                "method": f"logistic, bootstrap of {' > '.join(levels)}",
-                "warnings": "; ".join(told) or None,
-            }
-        )
+        told = [*_cautions(value, times, shared["families"], rising=rising)]
+        if not fit.converged[0]:
+            told.append("the fit did not settle")
+        row = {"target": target, "minutes": value, "low": low, "high": high}
+        rows.append(shared | row | {"warnings": "; ".join(told) or None})
     return rows
 
 
@@ -265,9 +260,7 @@ def _drawn(
     )
 
 
-def _cautions(
-    value: float, times: Floats, families: int, *, rising: bool, fit_ok: bool
-) -> Iterable[str]:
+def _cautions(value: float, times: Floats, families: int, *, rising: bool) -> Iterable[str]:
     if rising:
         yield "longer tasks pass at least as often: there is no horizon"
     elif value > times.max():
@@ -276,8 +269,6 @@ def _cautions(
         yield f"below the shortest task of {times.min():g} minutes: extrapolated"
     if families < FEW_FAMILIES:
         yield f"only {families} families"
-    if not fit_ok:
-        yield "the fit did not settle"
 
 
 def _minutes(log2: float) -> float:

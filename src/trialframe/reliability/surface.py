@@ -278,12 +278,7 @@ def _cell(
         return {"cases": 0, "shared": 0, "warnings": "no case has a value here"}
     shared = np.where(np.isnan(own), np.nan, clean)
     pairs = int((~np.isnan(shared)).sum())
-    kept = ~np.isnan(shared)
-    whole = float(weight[kept].sum())
-    base = float(weight[kept] @ clean[kept]) / whole if whole else np.nan
-    top = float(weight[kept] @ own[kept]) / whole if whole else np.nan
-    ratio = top / base if base > 0 else np.nan
-    linear = (own - ratio * shared) / base if base > 0 else np.full(len(own), np.nan)
+    ratio, linear = _ratio(own, shared, weight)
     fit = clustered_mean(np.column_stack([own, shared - own, linear]), weight, codes)
     ends = t_interval(np.array([fit.mean[0], fit.mean[1], ratio]), fit.se, fit.df, level)
     low, high = np.clip([ends.low[0], ends.high[0]], 0.0, 1.0)
@@ -312,3 +307,13 @@ def _cell(
         "shared": pairs,
         "warnings": "; ".join(told) or None,
     }
+
+
+def _ratio(own: Floats, clean: Floats, weight: Floats) -> tuple[float, Floats]:
+    """Ratio of the means where both are known, and values whose spread is its spread."""
+    kept = ~np.isnan(clean)
+    base = float(weight[kept] @ clean[kept])
+    if base <= 0:
+        return float("nan"), np.full(len(own), np.nan)
+    ratio = float(weight[kept] @ own[kept]) / base
+    return ratio, (own - ratio * clean) * float(weight[kept].sum()) / base
