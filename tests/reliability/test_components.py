@@ -134,6 +134,28 @@ def test_reml_agrees_with_anova_where_it_must(golden: Golden) -> None:
         assert float(gap.abs().max() or 0) < 0.25
 
 
+def test_equal_configs_are_not_ranked() -> None:
+    counts = counts_of([[4] * 8] * 3, [[4, 0, 2, 1, 3, 4, 0, 2]] * 3)
+    found = tr.variance_components(counts)
+    assert found.g == 0.0
+    assert "no difference between one config and another shows" in found.reading
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "pandas", "pyarrow", "dict"])
+def test_any_engine(engine: str, require: Callable[[str], Any]) -> None:
+    trials = tr.simulate(configs=3, cases=15, trials=2, perturbation=[0, 0.2], seed=1)
+    if engine == "duckdb":
+        table = require("duckdb").from_arrow(trials.to_arrow())
+    else:
+        made = {"pandas": trials.to_pandas, "pyarrow": trials.to_arrow, "dict": trials.to_dict}
+        table = made[engine]()
+    expected = tr.variance_components(trials, resamples=100)
+    assert tr.variance_components(table, resamples=100).to_dict() == expected.to_dict()
+    stress = {"fault": None, "k": 1}
+    assert tr.surface(table, **stress).cells.equals(tr.surface(trials, **stress).cells)
+    assert tr.reliability(table, k=2).equals(tr.reliability(trials, k=2))
+
+
 def test_blocks_that_share_nothing_are_refused() -> None:
     counts = counts_of([[2, 2, 0, 0], [0, 0, 2, 2]], [[1, 0, 0, 0], [0, 0, 2, 1]])
     with pytest.raises(TrialsError, match="2 blocks that share no case"):

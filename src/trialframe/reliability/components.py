@@ -334,7 +334,9 @@ def _reading(design: Design, fit: Solved) -> str:
     special = float((drawn[:, 2] > drawn[:, 0]).mean())
     sure = max(special, 1.0 - special) >= SURE and not np.isnan(drawn[:, 0]).all()
     word = "" if sure else "probably "
-    if own[2] > own[0]:
+    if own[0] == 0:
+        what = f"no difference between one {config} and another shows"
+    elif own[2] > own[0]:
         what = (
             f"this board {word}ranks specialisation (which {config} is best depends on the {case})"
         )
