@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trialframe.kernels import irt
+from trialframe.kernels.irt_bootstrap import leverage
 from trialframe.kernels.irt_checks import (
     blocks,
     free_slopes,
@@ -420,6 +421,17 @@ def test_mean_squares_are_one_under_the_model() -> None:
             assert value.mean() == pytest.approx(1, abs=0.05)
         for z in (found.infit_z, found.outfit_z):
             assert z.std() == pytest.approx(1, abs=0.25)
+
+
+@pytest.mark.parametrize(("model", "share"), [("1pl", 1 / 25), ("2pl", 2 / 25)])
+def test_items_use_up_their_share_of_the_information(model: str, share: float) -> None:
+    shared = model == "1pl"
+    rng = np.random.default_rng(1)
+    theta, a, b = rng.normal(size=25), np.ones(60), rng.normal(size=60)
+    table = cells(rng.binomial(3, irt.probability(theta, a, b)), 3)
+    found = leverage(table, a, b, theta, Prior(), shared=shared)
+    assert found.mean() == pytest.approx(share, rel=0.1)
+    assert np.all(leverage(table, a, b, theta, DEFAULT, shared=shared) < found)
 
 
 def test_q3_finds_the_pair_that_goes_together() -> None:

@@ -93,7 +93,8 @@ def abilities_frame(table: Table, solution: Solution, level: float) -> pl.DataFr
     by_case, best, best_se = np.full((3, len(tried)), np.nan)
     curvature = solution.curvature[tried]
     codes = np.unique(table.cluster[fitted], return_inverse=True)[1]
-    by_case[tried] = case_errors(part, a, b, theta, curvature, codes)
+    raw = case_errors(part, a, b, theta, curvature, codes)
+    by_case[tried] = raw * solution.growth[tried]
     if solution.rate is None:
         best[tried], best_se[tried] = mle(part, a, b, theta)
     n, c = cells.trials.sum(axis=1), cells.passes.sum(axis=1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trialframe.kernels.irt import modes
+from trialframe.kernels.irt_bootstrap import leverage
 from trialframe.kernels.irt_checks import saturated
 from trialframe.kernels.irt_fit import FARTHEST
 
@@ -16,9 +17,14 @@ if TYPE_CHECKING:
 
     from trialframe.irt._table import Table
     from trialframe.kernels.irt_fit import Items
+    from trialframe.kernels.irt_information import Prior
 
     Bools = NDArray[np.bool_]
     Floats = NDArray[np.float64]
+
+
+MOST_USED = 0.5
+"""Share of the information used up by the items that errors are corrected for at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +41,7 @@ class Solution:
         theta: Abilities (posterior means), shape (J,).
         sd: Posterior standard deviations.
         curvature: Posterior precisions at the modes.
+        growth: Factor of errors over cases for what fitting the items used up, shape (J,).
         tried: Configs with scored trials, shape (J,).
         loglik: Marginal log likelihood with binomial coefficients, or None.
         objective: The same plus the log prior without constants, or None.
@@ -51,6 +58,7 @@ class Solution:
     theta: Floats
     sd: Floats
     curvature: Floats
+    growth: Floats
     tried: Bools
     loglik: float | None
     objective: float | None
@@ -64,7 +72,9 @@ class Solution:
         return np.isfinite(self.b)
 
 
-def solution_of(table: Table, configs: Bools, fitted: Bools, found: Items) -> Solution:
+def solution_of(
+    table: Table, configs: Bools, fitted: Bools, found: Items, prior: Prior
+) -> Solution:
     """What EM found, on all configs and cases."""
     split = len(found.log_a)
     a = np.exp(np.broadcast_to(found.log_a, found.b.shape))
@@ -75,6 +85,8 @@ def solution_of(table: Table, configs: Bools, fitted: Bools, found: Items) -> So
         fitted,
         items=(a, found.b, a * errors[:split], errors[split:]),
         abilities=(found.post.mean, found.post.sd),
+        prior=prior,
+        shared=split < len(found.b),
         loglik=found.loglik,
         objective=float(found.path[-1]),
         exact_errors=found.exact_errors,
@@ -88,6 +100,8 @@ def placed(
     *,
     items: tuple[Floats, Floats, Floats, Floats],
     abilities: tuple[Floats, Floats],
+    prior: Prior,
+    shared: bool,
     loglik: float | None = None,
     objective: float | None = None,
     exact_errors: bool = True,
@@ -99,9 +113,11 @@ def placed(
     full[:, fitted] = np.stack([np.broadcast_to(part, int(fitted.sum())) for part in items])
     theta, sd = np.full((2, len(configs)), np.nan)
     theta[configs], sd[configs] = abilities
-    curvature = np.full(len(configs), np.nan)
-    part = table.cut(configs, fitted)
-    _, curvature[configs] = modes(part, full[0, fitted], full[1, fitted], theta[configs])
+    curvature, growth = np.full((2, len(configs)), np.nan)
+    part, a, b = table.cut(configs, fitted), full[0, fitted], full[1, fitted]
+    _, curvature[configs] = modes(part, a, b, theta[configs])
+    used = leverage(part, a, b, theta[configs], prior, shared=shared)
+    growth[configs] = 1.0 / (1.0 - np.minimum(used, MOST_USED))
     kind = saturated(table.cells.passes, table.cells.trials)
     endless = ~fitted & (kind != 0)
     full[0, endless], full[1, endless] = 1.0, -FARTHEST * kind[endless]
@@ -114,6 +130,7 @@ def placed(
         theta=theta,
         sd=sd,
         curvature=curvature,
+        growth=growth,
         tried=configs,
         loglik=loglik,
         objective=objective,

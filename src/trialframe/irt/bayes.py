@@ -14,6 +14,7 @@ from trialframe._optional import require
 from trialframe.errors import ArgumentError
 from trialframe.irt._solution import Solution, placed
 from trialframe.irt.result import Convergence
+from trialframe.kernels.irt_information import Prior
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -169,6 +170,8 @@ def _of_curves(table: Table, configs: Bools, cases: Bools, draws: dict[str, Floa
         cases,
         items=(a.mean(axis=0), b.mean(axis=0), a.std(axis=0), b.std(axis=0)),
         abilities=(theta.mean(axis=0), theta.std(axis=0)),
+        prior=Prior(precision_log_a=4.0, precision_b=0.25),
+        shared=a.shape[1] == 1,
     )
 
 
@@ -184,6 +187,8 @@ def _of_logit(table: Table, configs: Bools, cases: Bools, draws: dict[str, Float
         cases,
         items=(one, hard.mean(axis=0), sure, hard.std(axis=0)),
         abilities=(draws["theta"].mean(axis=0), draws["theta"].std(axis=0)),
+        prior=Prior(precision_b=1.0 / max(float(draws["sd_case"].mean()) ** 2, 1e-6)),
+        shared=True,
         scales={name: float(draws[f"sd_{name}"].mean()) for name in EFFECTS},
         rate=rate,
     )

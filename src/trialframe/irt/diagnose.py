@@ -93,6 +93,7 @@ def bootstrapped(fit: IrtFit, resamples: int, units: str, level: float, seed: in
         np.random.default_rng(seed),
         resamples,
     )
+    drawn = theta + (drawn - theta) * solution.growth[tried]
     tails = [(1 - level) / 2, (1 + level) / 2]
     low, high = np.quantile(drawn, tails, axis=0)
     ranks = 1 + np.argsort(np.argsort(-drawn, axis=1, kind="stable"), axis=1)

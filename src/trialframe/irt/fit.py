@@ -303,7 +303,7 @@ def _mml(
         notes.append(
             f'fixed nodes are too far apart for {most:,.0f} trials a config: use quadrature="grid"'
         )
-    solution = solution_of(table, configs, fitted, found)
+    solution = solution_of(table, configs, fitted, found, prior)
     convergence = Convergence(
         converged=found.converged,
         iterations=len(found.path) - 1,

@@ -63,10 +63,10 @@ class IrtFit(Result):
             "all fail", "no trials", "one config", "negative" (slope below zero beyond chance),
             "separated" (some ability divides passes from fails), "at bound".
         abilities: One row per config: `config, ability` (posterior mean), `se` (posterior
-            standard deviation), `low, high` (ability -+ z se), `case_se` (error over cases or
-            clusters, whatever the model says), `mle, mle_se` (null when all trials pass or
-            fail), `n, c, cases, rate` (mean over cases), `block` (configs connected by shared
-            cases), `flags`.
+            standard deviation, the items taken as known), `low, high` (ability -+ z se),
+            `case_se` (error over cases or clusters, whatever the model says), `mle, mle_se` (null
+            when all trials pass or fail), `n, c, cases, rate` (mean over cases), `block` (configs
+            connected by shared cases), `flags`.
         loglik: Marginal log likelihood with binomial coefficients; None with "pymc".
         objective: The same plus the log prior without its constants; None with "pymc".
         scales: Standard deviations of config, case and config-by-case effects ("hierarchical").
@@ -264,7 +264,8 @@ class IrtFit(Result):
 
         Notes:
             Cases (whole clusters) are drawn with replacement, the same for every config, and
-            abilities estimated anew with the items as fitted.
+            abilities estimated anew with the items as fitted; draws are stretched by 1 / (1 - h),
+            h the share of information that fitting the items used up (about 2 / configs).
         """
         resamples = _checks.integer(resamples, "resamples", low=100)
         _checks.one_of(units, "units", ("clusters", "cases"))

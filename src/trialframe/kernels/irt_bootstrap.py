@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trialframe.kernels.irt import Cells
+    from trialframe.kernels.irt_information import Prior
 
     Floats: TypeAlias = NDArray[np.float64]
     Ints: TypeAlias = NDArray[np.int64]
@@ -55,6 +56,41 @@ def case_errors(
         grown = number / np.maximum(number - 1, 1)
         made[some] = np.sqrt(grown * np.square(around).sum(axis=1)) / curvature[some]
     return made
+
+
+def leverage(
+    cells: Cells, a: Floats, b: Floats, theta: Floats, prior: Prior, *, shared: bool
+) -> Floats:
+    """Share of the information about each ability that fitting the items used up, shape (J,).
+
+    Residuals of fitted items are too small by it, and what the items do not know adds to it: with J
+    configs about 1 / J (one shared discrimination) or 2 / J.
+
+    Args:
+        cells: Passes and trials.
+        a: Discriminations, shape (I,).
+        b: Difficulties, shape (I,).
+        theta: Abilities, shape (J,).
+        prior: Priors of log a and b.
+        shared: Whether all items have the same discrimination.
+    """
+    used, total = np.zeros((2, len(theta)))
+    size = max(1, _BLOCK // len(theta))
+    for start in range(0, len(a), size):
+        rows = slice(start, start + size)
+        rate = probability(theta, a[rows], b[rows])
+        weight = np.square(a[rows]) * cells.trials[:, rows] * rate * (1 - rate)
+        away = theta[:, None] - b[rows]
+        bb = weight.sum(axis=0) + prior.precision_b
+        share = weight / bb
+        if not shared:
+            ab = -(weight * away).sum(axis=0)
+            aa = (weight * np.square(away)).sum(axis=0) + prior.precision_log_a
+            left = np.maximum(aa - np.square(ab) / bb, 1e-12)
+            share += weight * np.square(away + ab / bb) / left
+        used += (weight * np.minimum(share, 1.0)).sum(axis=1)
+        total += weight.sum(axis=1)
+    return np.asarray(used / np.maximum(total, 1e-300))
 
 
 def bootstrap_abilities(
