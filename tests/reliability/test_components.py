@@ -275,6 +275,7 @@ def test_the_board_of_livecodebench(shared_data: Path) -> None:
     assert found.method == "unweighted"
     assert found.configs == 16
     assert sum(found.components["share"]) == pytest.approx(1.0)
+    assert any(caution.startswith("10 of 16 configs have one run") for caution in found.warnings)
 
 
 def test_tau_airline_has_one_config(shared_data: Path) -> None:

@@ -364,6 +364,12 @@ def _warnings(design: Design, fit: Solved) -> Iterable[str]:
             yield f"{name} is estimated at {raw:.4g}, below 0, and taken as 0"
     if fit.confounded:
         yield f"one {design.facets[2]} a cell: {names[2]} holds the noise of runs too"
+    single = int((design.cells.n < 2).all(axis=1).sum())
+    if single and not fit.confounded:
+        yield (
+            f"{single} of {len(design.configs)} configs have one {design.facets[2]} a cell: the "
+            "noise of the others stands for theirs"
+        )
     if 1 < len(design.configs) < FEW_CONFIGS:
         yield f"only {len(design.configs)} configs: intervals take them as fixed"
     units = int(design.unit.max()) + 1
