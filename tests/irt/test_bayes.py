@@ -11,7 +11,7 @@ import pytest
 
 import trialframe as tr
 from trialframe.errors import ArgumentError
-from trialframe.kernels.irt import probability
+from trialframe.kernels.irt import grid_rule, posterior, probability
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,19 +39,36 @@ def simulated(configs: int, cases: int, n: int, seed: int) -> tr.Counts:
 
 
 def compared(sampled: tr.IrtFit, fitted: tr.IrtFit) -> dict[str, float]:
-    """How far the two are apart, in posterior standard deviations, locations taken out."""
+    """How far the two are apart, in posterior standard deviations, on one scale.
+
+    A mode and a mean of a skewed posterior differ, most in location and scale, which few configs
+    leave open: both are taken out.
+    """
     one, two = sampled.abilities, fitted.abilities
-    shift = one["ability"].mean() - two["ability"].mean()
-    ability = (one["ability"] - two["ability"] - shift) / one["se"]
-    item = (sampled.items["b"] - fitted.items["b"] - shift) / sampled.items["b_se"]
+    scale, shift = np.polyfit(two["ability"], one["ability"], 1)
+    ability = (one["ability"] - scale * two["ability"] - shift) / one["se"]
+    item = (sampled.items["b"] - scale * fitted.items["b"] - shift) / sampled.items["b_se"]
+    slope = (sampled.items["a"] - fitted.items["a"] / scale) / sampled.items["a_se"]
     rate = sampled.predict()["probability"] - fitted.predict()["probability"]
     return {
         "ability": ability.abs().max(),
         "b": item.abs().max(),
-        "a": ((sampled.items["a"] - fitted.items["a"]) / sampled.items["a_se"]).abs().max(),
+        "a": slope.abs().max(),
         "rate": rate.abs().max(),
-        "b_se": (sampled.items["b_se"] / fitted.items["b_se"]).median(),
+        "b_se": (sampled.items["b_se"] / (scale * fitted.items["b_se"])).median(),
     }
+
+
+def expected_abilities(fit: tr.IrtFit) -> np.ndarray:
+    """Means over draws of the abilities that the E-step gives for the items of each draw."""
+    cells, draws = fit.table.cells, fit.trace.posterior
+    log_a, b = (draws[name].values.reshape(-1, draws[name].shape[2]) for name in ("log_a", "b"))
+    made = []
+    for k in range(0, len(b), 4):
+        a = np.exp(np.broadcast_to(log_a[k], b[k].shape))
+        rule, _ = grid_rule(cells, a, b[k], np.zeros(len(cells.trials)))
+        made.append(posterior(cells, a, b[k], rule).mean)
+    return np.mean(made, axis=0)
 
 
 def test_samples_agree_with_em(require: Callable[[str], Any]) -> None:
@@ -64,6 +81,10 @@ def test_samples_agree_with_em(require: Callable[[str], Any]) -> None:
     assert far["a"] < 0.5
     assert far["rate"] < 0.05
     assert 0.85 < far["b_se"] < 1.2
+    # abilities are the same, within Monte Carlo error, as the E-step's over the items' posterior
+    mean = expected_abilities(sampled)
+    error = sampled.abilities["se"].to_numpy() / np.sqrt(sampled.convergence.ess)
+    assert np.all(np.abs(sampled.abilities["ability"].to_numpy() - mean) < 4 * error)
     assert sampled.convergence.rhat < 1.05
     assert sampled.convergence.ess > 50
     assert sampled.loglik is None
@@ -82,7 +103,7 @@ def test_long_chains_converge_and_agree(require: Callable[[str], Any], model: st
     far = compared(sampled, tr.fit_irt(table, model))
     assert far["ability"] < 0.4
     assert far["b"] < 0.4
-    assert far["rate"] < 0.03
+    assert far["rate"] < 0.06
 
 
 @pytest.mark.slow
