@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import logging
 import warnings
 from dataclasses import dataclass
@@ -125,7 +125,7 @@ def _outcomes(pymc: Any, part: Cells, logit: Any) -> None:
 
 def _drawn(pymc: Any, built: Any, how: Sampling) -> Any:
     """Samples by nutpie where it is installed, by PyMC itself otherwise; quietly."""
-    sampler = "nutpie" if importlib.util.find_spec("nutpie") else "pymc"
+    sampler = "nutpie" if _importable("nutpie") and _importable("numba") else "pymc"
     log = logging.getLogger("pymc")
     before = log.level
     log.setLevel(logging.ERROR)
@@ -146,10 +146,25 @@ def _drawn(pymc: Any, built: Any, how: Sampling) -> Any:
         log.setLevel(before)
 
 
+def _is_tree(trace: Any) -> bool:
+    """Whether samples come as a tree of data sets, as from ArviZ 1 on."""
+    return hasattr(trace.posterior, "to_dataset")
+
+
+def _importable(module: str) -> bool:
+    """Whether a module can be imported, not only found: it may lack something itself."""
+    try:
+        importlib.import_module(module)
+    except ImportError:
+        return False
+    return True
+
+
 def _checked(trace: Any, how: Sampling) -> Convergence:
     arviz = require("arviz", extra="bayes", purpose="checks of posterior samples")
     names = [name for name in trace.posterior.data_vars if not name.startswith("z_")]
-    rhat, ess = arviz.rhat(trace, var_names=names), arviz.ess(trace, var_names=names)
+    kept = trace.posterior.to_dataset() if _is_tree(trace) else trace.posterior
+    rhat, ess = (check(kept[names]) for check in (arviz.rhat, arviz.ess))
     worst = max(float(np.max(rhat[name].values)) for name in names)
     least = min(float(np.min(ess[name].values)) for name in names)
     diverged = int(np.sum(np.asarray(trace.sample_stats["diverging"])))
