@@ -109,7 +109,7 @@ def test_single_runs_become_transitions(capsys: pytest.CaptureFixture[str], tmp_
     pl.DataFrame(rows).write_csv(path)
     assert main(["regressions", str(path), "a", "b"]) == 0
     out = capsys.readouterr().out
-    assert "cases with one trial a side: 1 pass to fail, 1 fail to pass" in out
+    assert "1 of 3 shared cases went from pass to fail, 1 to pass." in out
     assert "3 untestable" in out
 
 

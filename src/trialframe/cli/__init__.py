@@ -31,7 +31,7 @@ from trialframe.cli import (
     _sequential,
 )
 from trialframe.cli._options import as_options
-from trialframe.cli._output import say
+from trialframe.cli._output import refuse_own_input, say
 from trialframe.errors import TrialframeError
 
 if TYPE_CHECKING:
@@ -137,6 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     command = typer.main.get_command(app)
+    refuse_own_input(words)
     try:
         # not command.main: that ends with 1 when the reader of the output is gone
         with command.make_context("trialframe", words) as context:

@@ -16,7 +16,7 @@ from trialframe.errors import ArgumentError
 if TYPE_CHECKING:
     from trialframe.counts import Counts
 
-NAME, NAME_OF_TWO = 0.24, 0.19
+NAME, NAME_OF_TWO = 0.24, 0.15
 """Shares of a line that the name of a config may take, alone and as one of a pair."""
 
 Metric = Annotated[

@@ -6,15 +6,16 @@ import io
 import os
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trialframe import _checks
-from trialframe.errors import ArgumentError
+from trialframe.errors import ArgumentError, SourceError
+from trialframe.read._paths import files_of
 from trialframe.report.formats import FORMATS, encoded, format_of, replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
 
     import polars as pl
     from rich.console import Console
@@ -61,7 +62,7 @@ class Output:
             table(console(buffer))
             self.write_bytes(buffer.getvalue().encode())
         elif self.kind == "md":
-            self.write_bytes(markdown().encode())
+            self.write_bytes(markdown().lstrip("\n").encode())
         else:
             self.write_bytes(encoded(frame, self.kind))
 
@@ -87,6 +88,33 @@ def output_of(kind: str | None, path: Path | None) -> Output:
     if kind is not None:
         _checks.one_of(kind, "format", FORMATS)
     return Output(kind=format_of(kind, path), path=path)
+
+
+def refuse_own_input(words: Sequence[str]) -> None:
+    """Refuse to write to a file that is read: the words of a command say which.
+
+    Raises:
+        ArgumentError: --output names one of the files, or lies in a folder that is read.
+    """
+    target = None
+    for word, following in zip(words, [*words, ""][1:], strict=True):
+        if word in {"-o", "--output"}:
+            target = following
+        elif word.startswith("--output="):
+            target = word.partition("=")[2]
+    if not target or not Path(target).is_file():
+        return
+    for word in words:
+        if word not in {target, "-o", "--output"} or words.count(word) > 1:
+            try:
+                files = files_of(word)
+            except (SourceError, ValueError):
+                continue
+            if any(not f.remote and Path(f.path).samefile(target) for f in files):
+                raise ArgumentError(
+                    f"--output {target} is one of the files that are read: choose another name, "
+                    "or the trials would be lost."
+                )
 
 
 def console(file: io.StringIO | None = None) -> Console:

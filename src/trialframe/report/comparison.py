@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 MANY_PAIRS = 100
 """Cases from which the Bayesian check adds nothing."""
 
-MOST_CASES = 20
-"""Cases that are listed for people."""
-
 
 def lines(found: Comparison) -> list[str]:
     """The claim first, then what it lacks and what weakens it."""
@@ -156,27 +153,38 @@ def case_lines(found: pl.DataFrame, adjust: str) -> list[str]:
     """How many cases got worse and better, and how many could not tell."""
     status = dict(found["status"].value_counts().rows())
     worse, better = status.get("regression", 0), status.get("improvement", 0)
-    rest = f"no evidence in {status.get('no evidence', 0)}"
-    told = [f"{worse} of {found.height} shared cases got worse, {better} better; {rest}."]
+    told = [f"{worse} of {found.height} shared cases got worse, {better} better."]
+    moves = found["transition"].drop_nulls()
+    if moves.len():
+        changed = dict(moves.value_counts().rows())
+        down, up = changed.get("pass to fail", 0), changed.get("fail to pass", 0)
+        told = [f"{down} of {found.height} shared cases went from pass to fail, {up} to pass."]
+        if moves.len() < found.height:
+            told.append(f"- of {found.height - moves.len()} cases with several trials {worse} got")
+            told[-1] += f" worse, {better} better"
+    if some := status.get("no evidence", 0):
+        told.append(f"- no evidence of a change in {some}")
     if unable := status.get("untestable", 0):
         words = "" if adjust == "none" else f", adjusted by {adjust}"
         told.append(f"- {unable} untestable: so few trials cannot show a change{words}")
     if without := status.get("not scored", 0):
         told.append(f"- {without} without a scored trial on some side")
-    moves = found["transition"].drop_nulls()
-    if moves.len():
-        changed = dict(moves.value_counts().rows())
-        down, up = changed.get("pass to fail", 0), changed.get("fail to pass", 0)
-        told.append(f"- cases with one trial a side: {down} pass to fail, {up} fail to pass")
     return told
 
 
 def case_rows(found: pl.DataFrame) -> pl.DataFrame:
-    """The cases that changed, the clearest first; else those that moved most."""
+    """The cases that changed, what got worse first; else those that moved."""
     changed = found.filter(pl.col("status").is_in(["regression", "improvement"]))
     if changed.is_empty():
         changed = found.filter(pl.col("diff") != 0)
-    least = pl.min_horizontal("adjusted_worse", "adjusted_better")
-    shown = changed.sort(least, pl.col("diff").abs(), "case", descending=[False, True, False])
-    rates = ["rate_baseline", "rate_candidate", "diff", "adjusted_worse", "adjusted_better"]
-    return shown.select("case", *rates, "status").head(MOST_CASES)
+    p = pl.when(pl.col("diff") < 0).then("adjusted_worse").otherwise("adjusted_better")
+    shown = changed.with_columns(p=p).sort(pl.col("diff") > 0, "p", "diff", "case")
+    sides = ("baseline", "candidate")
+    trials = [pl.format("{}/{}", f"c_{side}", f"n_{side}").alias(side) for side in sides]
+    texts = {"diff": map(_signed, shown["diff"]), "p": map(number, shown["p"])}
+    columns = [pl.Series(name, list(made), pl.String) for name, made in texts.items()]
+    return shown.select("case", *trials, *columns, "status")
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3g}"

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from trialframe.report import notes as remarks
-from trialframe.report.numbers import MISSING, counted, cut, interval, shown, span
+from trialframe.report.numbers import (
+    MISSING,
+    counted,
+    cut,
+    interval,
+    short_names,
+    shown,
+    span,
+)
 from trialframe.schema import LEADERBOARD
 
 if TYPE_CHECKING:
@@ -57,11 +65,12 @@ def rows(table: pl.DataFrame, room: float = math.inf) -> pl.DataFrame:
     by = [name for name in table.columns if name not in own]
     priced = bool(table["cost_uusd_per_pass"].is_not_null().any())
     made = []
+    names = short_names(table["config"].to_list(), room)
     for row in table.iter_rows(named=True):
         ends = interval(row["low"], row["high"], row["unit"])
         texts = {name: str(row[name]) for name in by} | {
             "rank": f"{row['rank']} [{row['rank_low']}, {row['rank_high']}]",
-            "config": cut(row["config"], room),
+            "config": names[row["config"]],
             row["metric"]: f"{shown(row['value'], row['unit'])} {ends}".strip(),
             "best?": "maybe" if row["plausibly_best"] else "no",
         }
@@ -91,9 +100,24 @@ def pair_lines(table: pl.DataFrame) -> list[str]:
     verdicts = dict(table["verdict"].value_counts().rows())
     told = ", ".join(f"{verdicts.get(v, 0)} {v}" for v in ("better", "worse", "inconclusive"))
     adjusted = "not adjusted" if first["adjust"] == "none" else f"adjusted by {first['adjust']}"
-    what = f"{counted(table.height, 'comparison')} in {first['metric']}: {told}"
+    one = f" against {first['baseline']}" if table["baseline"].n_unique() == 1 else ""
+    what = f"{counted(table.height, 'comparison')}{one} in {first['metric']}: {told}"
     where = f"p-values {adjusted}, level {first['level']:.10g}"
-    return [f"{what}; {where}", *_warnings(table, "candidate")]
+    return [f"{what}; {where}", *_hopeless(table), *_warnings(table, "candidate")]
+
+
+def _hopeless(table: pl.DataFrame) -> Iterator[str]:
+    """Where so few units allow no p-value that is small enough after adjustment."""
+    first = table.row(0, named=True)
+    least = table["units"].to_numpy().astype(float)
+    unable = int((2.0 ** (1.0 - least) * table.height >= 1.0 - first["level"]).sum())
+    if first["adjust"] == "holm" and unable == table.height:
+        yield (
+            f"- untestable: {_range(table['units'].to_list())} independent units cannot separate "
+            f"{counted(table.height, 'pair')}; name a baseline, or take cases as the units"
+        )
+    if first["adjust"] != "none" and table["simultaneous_low"].is_null().all():
+        yield "- intervals are of single pairs, not adjusted; p-values and verdicts are"
 
 
 def pair_rows(table: pl.DataFrame, room: float = math.inf) -> pl.DataFrame:
@@ -104,19 +128,22 @@ def pair_rows(table: pl.DataFrame, room: float = math.inf) -> pl.DataFrame:
         room: Characters that a config's name may take.
     """
     made = []
+    against_one = table["baseline"].n_unique() == 1
+    wanted = table["candidate"].to_list() + ([] if against_one else table["baseline"].to_list())
+    names = short_names(wanted, room * 2 if against_one else room)
     for row in table.iter_rows(named=True):
         wide = row["simultaneous_low"] is not None
         low, high = (row[f"simultaneous_{end}" if wide else end] for end in ("low", "high"))
         ends = "" if low is None else f" [{_signed(low)}, {_signed(high)}]"
         made.append(
-            {
-                "baseline": cut(row["baseline"], room),
-                "candidate": cut(row["candidate"], room),
-                "cases": row["cases"],
-                "p": _brief(row["pvalue"]),
-                "adjusted": _brief(row["adjusted"]),
+            ({} if against_one else {"baseline": names[row["baseline"]]})
+            | {
+                "candidate": names[row["candidate"]],
                 "difference": MISSING if row["diff"] is None else f"{_signed(row['diff'])}{ends}",
                 "verdict": row["verdict"],
+                "adjusted p": MISSING if row["adjusted"] is None else f"{row['adjusted']:.3g}",
+                "p": MISSING if row["pvalue"] is None else f"{row['pvalue']:.3g}",
+                "cases": row["cases"],
             }
         )
     return pl.DataFrame(made, infer_schema_length=None)
@@ -124,10 +151,6 @@ def pair_rows(table: pl.DataFrame, room: float = math.inf) -> pl.DataFrame:
 
 def _signed(value: float) -> str:
     return f"{value:+.3f}" if abs(value) < 10 else f"{value:+.4g}"
-
-
-def _brief(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.3g}")
 
 
 def _warnings(table: pl.DataFrame, who: str) -> Iterator[str]:

@@ -7,10 +7,12 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 MISSING = "-"
 """What stands where a value is unknown."""
+
+_CONTROL = {"Cc", "Zl", "Zp", "Cs"}
 
 _MICRO = 1e6
 _MILLI = 1e3
@@ -131,3 +133,49 @@ def cut(text: str, room: float) -> str:
         return text
     tail = int(room) // 2
     return f"{text[: int(room) - tail - 1]}…{text[len(text) - tail :]}"
+
+
+def short_names(names: Iterable[str], room: float) -> dict[str, str]:
+    """Names cut to a room so that no two look alike, longer only where that cannot be.
+
+    Examples:
+        >>> short_names(["2025-run-o3-high-effort", "2025-run-o4-high-effort"], 12)
+        {'2025-run-o3-high-effort': '…run-o3-hig…', '2025-run-o4-high-effort': '…run-o4-hig…'}
+    """
+    whole = list(dict.fromkeys(names))
+    room = min(room, max(map(len, whole), default=0))
+    made = [cut(name, room) for name in whole]
+    if len(set(made)) < len(whole):
+        # show what differs instead of the two ends
+        letters = enumerate(zip(*whole, strict=False))
+        alike = next((i for i, found in letters if len(set(found)) > 1), 0)
+        made = [_around(name, alike, room) for name in whole]
+    while len(set(made)) < len(whole):
+        room += 1
+        made = [cut(name, room) for name in whole]
+    return dict(zip(whole, made, strict=True))
+
+
+def _around(name: str, place: int, room: float) -> str:
+    """What a name has at a place and around it."""
+    if len(name) <= room:
+        return name
+    width = int(room) - 2
+    start = min(max(0, place - width // 2), len(name) - width)
+    before, after = "…" if start else "", "…" if start + width < len(name) else ""
+    return f"{before}{name[start : start + width]}{after}"
+
+
+def visible(text: str) -> str:
+    r"""Line breaks and other control characters of a name as one would type them.
+
+    Examples:
+        >>> print(visible("two" + chr(10) + "lines"))
+        two\nlines
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        c.encode("unicode_escape").decode() if unicodedata.category(c) in _CONTROL else c
+        for c in text
+    )

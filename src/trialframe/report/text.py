@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from trialframe.report.layout import GAP, Column, Panel, Report, report
-from trialframe.report.numbers import MISSING, shown
+from trialframe.report.numbers import MISSING, shown, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -163,12 +163,12 @@ def _text(value: object, name: str, *, whole: bool) -> str:
         return shown(value, "share")
     if isinstance(value, int | float):
         return f"{value:,}" if whole else f"{value:,.6g}"
-    return str(value)
+    return visible(str(value))
 
 
 def print_section(console: Console, lines: Sequence[str], frame: pl.DataFrame) -> None:
     """Print sentences, and the rows that they are about."""
-    console.file.write("".join(f"{line}\n" for line in lines))
+    console.file.write("".join(f"{visible(line)}\n" for line in lines))
     if frame.height:
         console.file.write("\n")
         print_frame(console, frame)
@@ -221,9 +221,10 @@ def pipes(columns: Sequence[Column]) -> Iterator[str]:
 
 def _escaped(text: str) -> str:
     """Text that Markdown shows as it is, on one line."""
+    text = visible(text)
     for sign in "\\`*_<>|[]":
         text = text.replace(sign, f"\\{sign}")
-    return " ".join(text.splitlines())
+    return text
 
 
 def markdown_frame(frame: pl.DataFrame) -> str:
@@ -233,5 +234,9 @@ def markdown_frame(frame: pl.DataFrame) -> str:
 
 def markdown_section(lines: Sequence[str], frame: pl.DataFrame) -> str:
     """Sentences, and the rows that they are about, as Markdown."""
-    text = "".join(f"\n{_escaped(line)}\n" for line in lines)
+    text, listed = "", False
+    for line in lines:
+        item = line.startswith("- ")
+        text += ("" if item and listed else "\n") + f"{_escaped(line)}\n"
+        listed = item
     return f"{text}\n{markdown_frame(frame)}" if frame.height else text
