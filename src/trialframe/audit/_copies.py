@@ -31,17 +31,7 @@ def copied_runs(data: Inspection) -> Iterator[Finding]:
     """Runs (config, trial) whose rows all equal those of another run of the config."""
     if data.plan.shape == "counts" or not data.has("trial"):
         return
-    content = [name for name in CONTENT if name in data.trials]
-    rows = data.trials.lazy().select(*RUN, *content).drop_nulls(RUN)
-    rows = rows.with_columns(mark=pl.struct(content).hash() % 2**40)
-    runs = rows.group_by(RUN).agg(size=pl.len().cast(pl.Int64), mark=pl.col("mark").sum())
-    alike = ("config", "size", "mark")
-    same = runs.filter(pl.len().over(alike) > 1).collect().rename({"mark": "set"})
-    if same.is_empty():
-        return
-    members = rows.join(same.lazy(), on=RUN).collect()
-    sets = _proven(same, members, content)
-    sets = sets.join(_evidence(members), on=("config", "set"))
+    sets = sets_of_copies(data.trials)
     for severity, advice in _ADVICE.items():
         found = sets.filter(severity=severity).sort("config", "first")
         if found.height:
@@ -52,6 +42,27 @@ def copied_runs(data: Inspection) -> Iterator[Finding]:
                 examples=named(found, ["config"], "trials {trials}, {size} rows each"),
                 advice=advice,
             )
+
+
+def sets_of_copies(trials: pl.DataFrame) -> pl.DataFrame:
+    """Sets of runs of one config whose rows are equal.
+
+    Args:
+        trials: Trials with config, case, trial and what else `CONTENT` names.
+
+    Returns:
+        One row a set: `config, set, runs, size, first, trials`, at most six of its trial
+        numbers, and `severity`: "error", "warning", or null where chance explains it.
+    """
+    content = [name for name in CONTENT if name in trials]
+    rows = trials.lazy().select(*RUN, *content).drop_nulls(RUN)
+    rows = rows.with_columns(mark=pl.struct(content).hash() % 2**40)
+    runs = rows.group_by(RUN).agg(size=pl.len().cast(pl.Int64), mark=pl.col("mark").sum())
+    alike = ("config", "size", "mark")
+    same = runs.filter(pl.len().over(alike) > 1).collect().rename({"mark": "set"})
+    members = rows.join(same.lazy(), on=RUN).collect()
+    sets = _proven(same, members, content)
+    return sets.join(_evidence(members), on=("config", "set"))
 
 
 _ADVICE: dict[Literal["error", "warning"], str] = {

@@ -9,13 +9,19 @@ import polars as pl
 
 from trialframe._rollup import ONE_CONFIG
 from trialframe.errors import ColumnError, short
-from trialframe.read._trials import canonical
+from trialframe.read._fields import expression
+from trialframe.read._trials import canonical, joined
 from trialframe.read.tables import failed, resolved
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
+    from typing import TypeAlias
 
     from trialframe.read._fields import Plan
+
+    Severity: TypeAlias = Literal["error", "warning", "info"]
+
+SEVERITIES = ("error", "warning", "info")
 
 KEY = ("config", "case", "trial", "attempt")
 CELL = ("config", "case")
@@ -39,10 +45,10 @@ SCHEMA = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that is wrong with a table; its fields are the columns of `check_trials`."""
+    """One thing to know of a table; its fields are the columns of `check_trials`."""
 
     rule: str
-    severity: Literal["error", "warning"]
+    severity: Severity
     rows: int
     examples: str
     advice: str
@@ -73,6 +79,17 @@ class Inspection:
         trials = self.trials.filter(attempt == attempt.min().over("config"))
         return replace(self, trials=trials, cells=_cells(trials, self.plan))
 
+    def only(self, configs: Sequence[str]) -> Inspection:
+        """The same table without the rows of other configs."""
+        field = self.plan.get("config")
+        frame = self.frame
+        if field is not None:
+            several = len(field.sources) > 1
+            name = joined(field.sources) if several else expression(field, pl)
+            frame = frame.filter(name.is_in(configs))
+        trials = self.trials.filter(pl.col("config").is_in(configs))
+        return replace(self, frame=frame, trials=trials, cells=_cells(trials, self.plan))
+
     def has(self, *names: str) -> bool:
         """Whether the trials have all these columns, each with at least one value."""
         return all(name in self.trials and self.trials[name].count() for name in names)
@@ -83,13 +100,24 @@ def inspect(
     *,
     threshold: float | None,
     columns: Mapping[str, Any],
+    more: Collection[str] = (),
 ) -> Inspection | Finding:
-    """Read what the rules need, or say in a finding why the columns cannot be resolved."""
+    """Read what the rules need, or say in a finding why the columns cannot be resolved.
+
+    Args:
+        source: The table.
+        threshold: Pass when score >= threshold.
+        columns: Where canonical columns are.
+        more: Names of further columns that rules look at, canonical or the table's own.
+    """
     try:
         raw, plan = resolved(source, columns, threshold)
     except ColumnError as error:
         return Finding(rule="columns", severity="error", rows=0, examples="", advice=str(error))
-    names = [item.name for item in plan.fields if item.usable and item.name in WANTED]
+    wanted = WANTED | set(more)
+    names = [item.name for item in plan.fields if item.usable and item.name in wanted]
+    taken = {item.name for item in plan.fields}
+    names += [name for name in plan.unused if name in more and name not in taken]
     try:
         trials = canonical(raw.frame, plan).select(names).collect()
     except pl.exceptions.PolarsError as error:
@@ -120,9 +148,10 @@ def _cells(trials: pl.DataFrame, plan: Plan) -> pl.DataFrame:
 
 
 def findings_frame(found: Sequence[Finding]) -> pl.DataFrame:
-    """Findings as a frame, errors first."""
-    rows = [(f.rule, f.severity, f.rows, f.examples, f.advice) for f in found]
-    return pl.DataFrame(rows, schema=SCHEMA, orient="row").sort("severity", maintain_order=True)
+    """Findings as a frame, errors first, information last."""
+    ordered = sorted(found, key=lambda f: SEVERITIES.index(f.severity))
+    rows = [(f.rule, f.severity, f.rows, f.examples, f.advice) for f in ordered]
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
 def named(frame: pl.DataFrame, columns: Sequence[str], end: str = "", limit: int = 3) -> str:

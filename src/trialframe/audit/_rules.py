@@ -24,6 +24,11 @@ FLAGS = ("passed", "secure", "label", "judge")
 
 def problems(data: Inspection) -> pl.DataFrame:
     """All findings of all rules, errors first."""
+    return findings_frame(problems_of(data))
+
+
+def problems_of(data: Inspection) -> list[Finding]:
+    """All findings of all rules."""
     if data.trials.is_empty():
         empty = Finding(
             rule="no_rows",
@@ -32,8 +37,8 @@ def problems(data: Inspection) -> pl.DataFrame:
             examples="",
             advice="The table has columns but no rows. Check the file or the filter before it.",
         )
-        return findings_frame([empty])
-    return findings_frame([found for rule in RULES for found in rule(data)])
+        return [empty]
+    return [found for rule in RULES for found in rule(data)]
 
 
 def _broken_values(data: Inspection) -> Iterator[Finding]:
