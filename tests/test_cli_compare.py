@@ -150,3 +150,33 @@ def test_a_judge_behind_the_passes_is_named() -> None:
     warnings = tr.compare(judged, "a", "b").warnings
     assert any("verdicts of a judge (column 'judge')" in text for text in warnings)
     assert tr.counts(trials).judged_by is None
+
+
+def test_no_input_is_written_over(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "trials.parquet"
+    path.write_bytes(Path(TABLE).read_bytes())
+    before = path.read_bytes()
+    for words in (
+        ["compare", str(path), *PAIR, "-o", str(path)],
+        ["compare", str(tmp_path), *PAIR, f"--output={path}"],
+        ["summary", str(tmp_path / "*.parquet"), "-o", str(path)],
+        ["counts", str(path), "--output", str(tmp_path / "." / "trials.parquet")],
+    ):
+        assert main(words) == 2
+        assert "one of the files that are read" in capsys.readouterr().err
+    assert path.read_bytes() == before
+    assert main(["counts", str(path), "-o", str(tmp_path / "new.parquet")]) == 0
+
+
+def test_control_characters_of_names_do_not_reach_the_terminal(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "odd.parquet"
+    names = ["a\x1b[31m", "b\nc"]
+    rows = {"config": names * 8, "case": [str(i // 2) for i in range(16)], "passed": [1, 0] * 8}
+    pl.DataFrame(rows).with_columns(pl.col("passed").cast(pl.Boolean)).write_parquet(path)
+    for form in ("table", "md"):
+        assert main(["compare", str(path), *names, "-f", form]) == 1
+        out = capsys.readouterr().out
+        assert "\x1b" not in out
+        assert r"b\nc" in out.replace("\\\\", "\\")

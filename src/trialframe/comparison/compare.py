@@ -75,7 +75,8 @@ def compare(
         interval: "default", "t", "score" (metrics in [0, 1]; better near 0 and 1), "tango",
             "wald+2", "bootstrap" (percentile), "bca" or "studentised".
         test: "sign-flip", or on majority outcomes "mcnemar" (exact) or "mid-p".
-        level: Nominal coverage of the intervals, in (0, 1); tests are at 1 - level.
+        level: Nominal coverage of the intervals, in (0, 1); tests are at 1 - level, and claims
+            within a margin one-sided at (1 - level)/2.
         short: What a case with fewer than k trials does, as in `tr.summary`.
         units: "clusters" when the counts have them, or "cases".
         trials: The trials that were counted, as `tr.read` gives them: adds whether runs were

@@ -122,7 +122,8 @@ def compare_rates(
         margin=margin,
         non_inferior=non_inferior,
         warnings=WARNINGS,
-        claim=_claim(diff, low, high, pvalue, verdict, margin, holds=bool(non_inferior)),
+        claim=f"{two[0]:,} of {two[1]:,} against {one[0]:,} of {one[1]:,}, "
+        + _claim(diff, low, high, pvalue, verdict, margin, holds=bool(non_inferior)),
     )
 
 

@@ -25,6 +25,9 @@ FEWEST_FOR_T = 10
 class NonInferiority(Result):
     """Whether a loss as large as the margin is excluded.
 
+    One-sided: the end of the two-sided interval at the comparison's level, and p below
+    (1 - level)/2.
+
     Attributes:
         margin: D > 0: in units of the metric, or a share of the baseline for ratios.
         holds: Whether all conditions hold.

@@ -173,7 +173,8 @@ def claim(made: Comparison) -> str:
         numbers = f"{made.diff:+.4g} in {made.metric}"
         if made.low is not None and made.high is not None:
             numbers += f" [{made.low:+.4g}, {made.high:+.4g}]"
-    told = f"{names}: {numbers} on {made.cases} shared cases, p = {made.pvalue:.3g}"
+    shared = "1 shared case" if made.cases == 1 else f"{made.cases} shared cases"
+    told = f"{names}: {numbers} on {shared}, p = {made.pvalue:.3g}"
     return f"{told}; {ENDS[made.verdict]}{_margins(made)}"
 
 

@@ -118,7 +118,8 @@ def _margins(found: Comparison) -> Iterator[tuple[str, str]]:
     if worse is None or both is None:
         return
     told = "excluded" if worse.holds else "not excluded"
-    yield f"loss of {worse.margin:g}, by {worse.decided_by}", told
+    level = (1.0 - found.level) / 2.0
+    yield f"loss of {worse.margin:g}, by {worse.decided_by}, one-sided at {level:g}", told
     told = "excluded" if both.holds else "not excluded"
     yield f"change of {both.margin:g} in either direction", told
 
