@@ -173,3 +173,39 @@ def test_drift(run: Callable[..., Ran], files: dict[str, Path]) -> None:
     assert made["status"] == "inconclusive"
     assert run(*asked[:-1], "nobody").code == 2
     assert "| sensitivity |" in run(*asked, "-f", "md").out
+
+
+def test_prediction_powered_splits(
+    run: Callable[..., Ran], files: dict[str, Path], tmp_path: Path
+) -> None:
+    some = pl.read_parquet(files["some"]).filter(model="new").drop("model")
+    tuned = some.head(40).with_columns(case=pl.col("case") + 1000, split=pl.lit("dev"))
+    table = tmp_path / "split.parquet"
+    pl.concat([some.with_columns(split=pl.lit("test")), tuned]).write_parquet(table)
+    ppi = ("correct", table, "--method", "ppi")
+    assert run(*ppi).code == 0
+    for flag in ("--held-out", "--tuned-on"):
+        refused = run(*ppi, flag, "nosuch")
+        assert (refused.code, "no split 'nosuch'" in refused.err) == (2, True)
+    leak = pl.concat([some.with_columns(split=pl.lit(name)) for name in ("test", "dev")])
+    leak.write_parquet(table)
+    shown = run(*ppi)
+    assert (shown.code, shown.out.partition(":")[0]) == (1, "in-sample")
+
+
+def test_one_calibration_for_several_configs(
+    run: Callable[..., Ran], files: dict[str, Path], tmp_path: Path
+) -> None:
+    labels = tmp_path / "labels.parquet"
+    known = pl.read_parquet(files["labels"]).drop("split")
+    names = pl.when(pl.col("case") < 40).then(pl.lit("older")).otherwise(pl.lit("oldest"))
+    known.with_columns(model=names).write_parquet(labels)
+    words = ("correct", labels, files["runs"], "--config", "model")
+    refused = run(*words)
+    assert (refused.code, "--calibration shared" in refused.err) == (2, True)
+    assert run(*words, "--calibration", "shared").code == 0
+    made = run(*words, "--calibration", "shared", "--baseline", "old", "--candidate", "new")
+    assert "alike on both" in made.out
+    assert run(*words, "--calibration", "per-model").code == 2
+    plain = ("correct", files["labels"], files["runs"], "--config", "model")
+    assert run(*plain, "--calibration", "per-config").code == 2

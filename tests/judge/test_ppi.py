@@ -207,7 +207,7 @@ def test_bad_input() -> None:
     with pytest.raises(ColumnError, match="which column is the judge"):
         tr.ppi(rows.drop("judge"))
     with pytest.raises(ArgumentError, match="one judge at a time"):
-        tr.ppi(rows, judge=["judge", "label"])  # type: ignore[arg-type]
+        tr.ppi(rows.with_columns(strict="judge"), judge=["judge", "strict"])  # type: ignore[arg-type]
     for bad in ({"critical": "x"}, {"estimator": "ppi"}, {"min_labels": 1}, {"level": 2}):
         with pytest.raises(ArgumentError, match=next(iter(bad))):
             tr.ppi(rows, **bad)

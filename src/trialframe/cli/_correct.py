@@ -14,7 +14,9 @@ from trialframe.cli import _options as opt
 from trialframe.cli._output import output_of
 from trialframe.errors import ArgumentError, short
 from trialframe.judge._judged import counts_of_verdicts
+from trialframe.judge._labelled import FIND
 from trialframe.judge._samples import parts_of
+from trialframe.judge._splits import HELD_OUT, Splits
 from trialframe.judge.calibrate import calibrate as calibrated
 from trialframe.judge.correct import rogan_gladen
 from trialframe.judge.correct_difference import rogan_gladen_difference
@@ -45,7 +47,17 @@ Judge = Annotated[str | None, _column("--judge", "The judge's verdict.")]
 Label = Annotated[str | None, _column("--label", "The human verdict; null where nobody looked.")]
 Case = Annotated[list[str] | None, _column("--case", "The case; repeat for several columns.")]
 Config = Annotated[str | None, _column("--config", "The system that was judged.")]
-Cluster = Annotated[str | None, _column("--cluster", "Groups of dependent cases.")]
+Cluster = Annotated[
+    str | None, _column("--cluster", "Groups of dependent cases; a column `cluster` is found.")
+]
+NoCluster = Annotated[
+    bool,
+    typer.Option(
+        "--no-cluster",
+        help="Every case stands alone, whatever columns there are.",
+        rich_help_panel=ABOUT,
+    ),
+]
 Split = Annotated[str | None, _column("--split", "Splits; a column `split` is found.")]
 Verdicts = Annotated[
     list[str] | None,
@@ -81,6 +93,16 @@ JudgedFile = Annotated[
     typer.Argument(metavar="[JUDGED]", help="A table with verdicts; ppi needs none."),
 ]
 Method = Annotated[str, typer.Option(help="rogan-gladen or ppi.")]
+CALIBRATIONS = ("auto", "shared", "per-config")
+Shared = Annotated[
+    str,
+    typer.Option(
+        "--calibration",
+        metavar="WORD",
+        help="shared: one calibration from all labels; per-config: from the labels of each config; "
+        "auto: per-config when the labelled table has the column of --config.",
+    ),
+]
 Baseline = Annotated[str | None, typer.Option(help="With --candidate: compare two systems.")]
 Candidate = Annotated[str | None, typer.Option(help="The system to compare with --baseline.")]
 Margin = Annotated[float, typer.Option(help="Largest difference of an error rate accepted.")]
@@ -94,6 +116,7 @@ def calibrate(
     case: Case = None,
     config: Config = None,
     cluster: Cluster = None,
+    no_cluster: NoCluster = False,
     split: Split = None,
     verdict: Verdicts = None,
     by: opt.By = None,
@@ -118,9 +141,9 @@ def calibrate(
         label=label,
         case=case,
         config=config,
-        cluster=cluster,
+        cluster=_cluster(cluster, without=no_cluster),
         split=split,
-        held_out=opt.parts(held_out) or "test",
+        held_out=opt.parts(held_out) or HELD_OUT,
         tuned_on=opt.parts(tuned_on) or None,
         verdicts=verdicts_of(verdict),
         by=opt.parts(by),
@@ -146,12 +169,14 @@ def correct(
     case: Case = None,
     config: Config = None,
     cluster: Cluster = None,
+    no_cluster: NoCluster = False,
     split: Split = None,
     verdict: Verdicts = None,
     held_out: HeldOut = None,
     tuned_on: TunedOn = None,
     baseline: Baseline = None,
     candidate: Candidate = None,
+    calibration: Shared = "auto",
     level: Level = 0.95,
     format_: opt.Format = None,
     output: opt.To = None,
@@ -166,24 +191,29 @@ def correct(
         raise ArgumentError("--baseline and --candidate go together.")
     pair = None if baseline is None or candidate is None else (baseline, candidate)
     given: dict[str, Any] = {"judge": judge, "label": label, "case": case}
-    given |= {"config": config, "cluster": cluster}
+    given |= {"config": config, "cluster": _cluster(cluster, without=no_cluster)}
+    splits: dict[str, Any] = {"split": split, "held_out": opt.parts(held_out) or HELD_OUT}
+    splits |= {"tuned_on": opt.parts(tuned_on) or None}
     words = verdicts_of(verdict)
     if method == "ppi":
-        return _ppi(out, labelled, judged, given, words, pair=pair, level=level)
+        if calibration != "auto":
+            raise ArgumentError(
+                "--calibration is for rogan-gladen: ppi needs labels of each config."
+            )
+        return _ppi(out, labelled, judged, given, words, splits, pair=pair, level=level)
     if judged is None:
         raise ArgumentError("rogan-gladen needs two tables: the labelled one, then the judged one.")
     counts, notes = counts_of_verdicts(load([judged]).frame, given, words)
     source = load([labelled]).frame
-    own = config is not None and config in source.collect_schema().names()
+    own = _own(source, config, _checks.one_of(calibration, "calibration", CALIBRATIONS))
     found = calibrated(
         source,
         **(given | {"config": config if own else None}),
-        split=split,
-        held_out=opt.parts(held_out) or "test",
-        tuned_on=opt.parts(tuned_on) or None,
+        **splits,
         verdicts=words,
         level=level,
     )
+    notes = tuple(dict.fromkeys((*notes, *found.notes)))
     if pair is not None:
         return _difference(out, rogan_gladen_difference(counts, *pair, found, level=level), notes)
     made = [rogan_gladen(counts, found, config=name, level=level) for name in counts.configs]
@@ -200,6 +230,7 @@ def drift(
     label: Label = None,
     case: Case = None,
     cluster: Cluster = None,
+    no_cluster: NoCluster = False,
     split: Split = None,
     verdict: Verdicts = None,
     held_out: HeldOut = None,
@@ -219,9 +250,9 @@ def drift(
         label=label,
         case=case,
         config=config,
-        cluster=cluster,
+        cluster=_cluster(cluster, without=no_cluster),
         split=split,
-        held_out=opt.parts(held_out) or "test",
+        held_out=opt.parts(held_out) or HELD_OUT,
         tuned_on=opt.parts(tuned_on) or None,
         verdicts=verdicts_of(verdict),
         level=level,
@@ -256,12 +287,30 @@ def verdicts_of(texts: list[str] | None) -> dict[str, bool | None] | None:
     return found
 
 
+def _cluster(name: str | None, *, without: bool) -> str | None:
+    """The column of clusters, the one to look for, or None to leave them out."""
+    if name is not None and without:
+        raise ArgumentError("give either --cluster or --no-cluster, not both.")
+    return None if without else name or FIND
+
+
+def _own(source: pl.LazyFrame, config: str | None, calibration: str) -> bool:
+    """Whether each config is calibrated on labels of its own."""
+    there = config is not None and config in source.collect_schema().names()
+    if calibration == "per-config" and not there:
+        raise ArgumentError(
+            "--calibration per-config needs --config, and that column in the labelled table."
+        )
+    return there and calibration != "shared"
+
+
 def _ppi(
     out: Output,
     labelled: str,
     judged: str | None,
     given: dict[str, Any],
     words: dict[str, bool | None] | None,
+    splits: dict[str, Any],
     *,
     pair: tuple[str, str] | None,
     level: float,
@@ -271,9 +320,11 @@ def _ppi(
     if pair is not None:
         if given["config"] is None:
             raise ArgumentError("--baseline and --candidate need --config, the system's column.")
-        made = ppi_difference(first, *pair, unlabelled=second, **given, verdicts=words, level=level)
+        asked = given | splits
+        made = ppi_difference(first, *pair, unlabelled=second, **asked, verdicts=words, level=level)
         return _difference(out, made, ())
-    data = parts_of(first, second, given, words)
+    wanted = Splits.of(splits["held_out"], splits["tuned_on"])
+    data = parts_of(first, second, given | {"split": splits["split"]}, words, wanted)
     settings: dict[str, Any] = {"critical": "t", "estimator": "ppi++", "min_labels": 20}
     settings["level"] = level
     return _rates(out, [powered(data, name, **settings) for name in data.configs], ())

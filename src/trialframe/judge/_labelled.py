@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -25,6 +25,25 @@ OTHERS = ("judged", "judged_pass", "no_verdict")
 CLUSTER, SPLIT = "_cluster", "_split"
 """Their names in the cells, so that a column of that name may be a group as well."""
 
+FIND = "cluster"
+"""The default of every `cluster=`: a column of that name, or an alias, when there is one."""
+
+_TRIAL, _CONFIG, _ATTEMPT = "_trial", "_other_config", "_attempt"
+
+TAKEN = frozenset(
+    (
+        *("judge", "config", "case", "n", "cases", "clusters", "agreement", "chance", "level"),
+        *("kappa", "kappa_low", "kappa_high", "kappa_se", "kappa_analytic", "kappa_analytic_low"),
+        *("kappa_analytic_high", "undefined_resamples", "rate_interval", "m1", "m0", "youden"),
+        *("sensitivity", "sensitivity_low", "sensitivity_high", "m1_effective", "m0_effective"),
+        *("specificity", "specificity_low", "specificity_high", "prevalence", "judge_rate"),
+        *("positive_agreement", "negative_agreement", "no_label", "leaked_cases", "status"),
+        *("reason", "warnings", "judge_pass", "label_pass", CLUSTER, SPLIT, *CELLS, *OTHERS),
+        *(_TRIAL, _CONFIG, _ATTEMPT),
+    )
+)
+"""Columns of results, which no group may be called."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
@@ -38,6 +57,8 @@ class Columns:
         cluster: Column with groups of dependent cases, or None.
         split: Column with splits, or None.
         by: Columns to group by.
+        once: Canonical name -> column that with the keys makes a row unique: trial, attempt, and
+            a config that was not asked for.
         notes: What was assumed.
     """
 
@@ -48,6 +69,7 @@ class Columns:
     cluster: str | None = None
     split: str | None = None
     by: tuple[str, ...] = ()
+    once: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
@@ -56,7 +78,8 @@ class Columns:
         single = [
             name for name in (self.label, self.config, self.cluster, self.split) if name is not None
         ]
-        return list(dict.fromkeys([*self.judge, *single, *self.case, *self.by]))
+        known = [*self.judge, *single, *self.case, *self.by, *self.once.values()]
+        return list(dict.fromkeys(known))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,13 +136,15 @@ def labelled(
     label = _labels(table, columns.label, verdicts)
     judges = [truth(table, name, "judge", verdicts) for name in columns.judge]
     keys = _keys(table, columns)
+    _refuse_repeats(table, keys, columns)
     parts = [
         _counted(keys.with_columns(judge_pass=made.values, label_pass=label.values), name)
         for name, made in sorted(zip(columns.judge, judges, strict=True), key=lambda pair: pair[0])
     ]
     unmapped = pl.concat([label.unmapped, *(made.unmapped for made in judges)])
+    notes = [*columns.notes, *(_unused(verdicts, [label, *judges]) if wants == "labels" else ())]
     cells = pl.concat(parts)
-    return Labelled(cells=cells, unmapped=unmapped, columns=columns, notes=columns.notes)
+    return Labelled(cells=cells, unmapped=unmapped, columns=columns, notes=tuple(notes))
 
 
 def key_columns(cells: pl.DataFrame) -> list[str]:
@@ -128,13 +153,44 @@ def key_columns(cells: pl.DataFrame) -> list[str]:
     return [name for name in cells.columns if name not in rest]
 
 
+def _unused(verdicts: Mapping[Any, bool | None] | None, columns: Sequence[Truth]) -> list[str]:
+    """Meanings that were given for texts which no row holds."""
+    seen = frozenset[str]().union(*(made.seen for made in columns))
+    idle = [text for text in map(str, verdicts or {}) if text not in seen]
+    return [f"no row says {listed(idle)}: the meaning given for it is not used"] if idle else []
+
+
+def _refuse_repeats(table: pl.DataFrame, keys: pl.DataFrame, columns: Columns) -> None:
+    """Raise when a trial is there twice: it would count twice."""
+    if "trial" not in columns.once or not columns.case:
+        return
+    names = {"trial": _TRIAL, "config": _CONFIG, "attempt": _ATTEMPT}
+    more = [table[old].alias(names[new]) for new, old in columns.once.items()]
+    rows = keys.with_columns(more).filter(pl.col(_TRIAL).is_not_null())
+    repeated = rows.group_by(rows.columns).len().filter(pl.col("len") > 1)
+    if repeated.is_empty():
+        return
+    shown = [name for name in rows.columns if name not in {CLUSTER, _ATTEMPT}]
+    first = repeated.sort(shown).row(0, named=True)
+    words = {SPLIT: "split", _TRIAL: "trial", _CONFIG: "config"}
+    told = ", ".join(
+        f"{words.get(name, name)} {short(first[name])}" for name in shown if first[name] is not None
+    )
+    raise TrialsError(
+        f"{repeated.height:,} trials occur more than once and would count more than once. First: "
+        f"{told}: {first['len']} rows. Remove the copies. Where a column names the judge, take one "
+        "judge at a time: by= that column in tr.calibrate (on the command line --by), or keep the "
+        "rows of one judge."
+    )
+
+
 def _labels(
     table: pl.DataFrame, name: str | None, verdicts: Mapping[Any, bool | None] | None
 ) -> Truth:
     if name is not None:
         return truth(table, name, "label", verdicts)
     none = pl.Series([None], dtype=pl.Boolean).new_from_index(0, table.height)
-    return Truth(values=none, unmapped=pl.DataFrame(schema=UNMAPPED))
+    return Truth(values=none, unmapped=pl.DataFrame(schema=UNMAPPED), seen=frozenset())
 
 
 def _columns(names: list[str], given: Mapping[str, Any], wants: str) -> Columns:
@@ -151,29 +207,61 @@ def _columns(names: list[str], given: Mapping[str, Any], wants: str) -> Columns:
     split = given.get("split") or ("split" if asked and "split" in names else None)
     if split is not None and not given.get("split"):
         notes.append("splits are those of the column 'split'")
+    if wants == "verdicts" and split not in names:
+        split = None  # a run need not be split as its labels are
+    cluster = given.get("cluster")
+    if cluster == FIND and FIND not in names:
+        cluster = _alias(names, FIND)
+    if given.get("cluster") == FIND and cluster is not None:
+        notes.append(f"cases of the same {cluster!r} are taken as dependent")
+    config = given.get("config")
     made = Columns(
         judge=judge,
         label=label,
         case=case,
-        config=given.get("config"),
-        cluster=given.get("cluster"),
+        config=config,
+        cluster=cluster,
         split=split,
         by=_checks.names(given.get("by"), "by"),
         notes=tuple(notes),
     )
+    _refuse(made, names)
+    free = [name for name in names if name not in made.every]
+    wanted = ("trial", "attempt") if config else ("trial", "attempt", "config")
+    once = {name: found for name in wanted if (found := _alias(free, name)) is not None}
+    return replace(made, once=once)
+
+
+def _refuse(made: Columns, names: list[str]) -> None:
+    """Raise when a column is not there, or serves as two things."""
     for word in ("label", "config", "cluster", "split"):
         value = getattr(made, word)
         if value is not None and not isinstance(value, str):
             raise ColumnError(f"{word}={short(value)}: give the name of one column.")
-    if taken := [name for name in made.by if name in {"judge", "config", "case"}]:
+    if taken := [name for name in made.by if name in TAKEN]:
         raise ColumnError(
             f"by: the result has columns {listed(taken)} of its own. Rename yours, for example "
-            f"by='{taken[0]}_name'."
+            f"by='{taken[0].strip('_')}_name'."
         )
     for name in made.every:
         if name not in names:
             raise ColumnError(f"no column {name!r}. {did_you_mean(name, names)}")
-    return made
+    if twice := [name for name in dict.fromkeys(made.judge) if made.judge.count(name) > 1]:
+        raise ColumnError(f"judge: {listed(twice)} is named twice. Name every judge once.")
+    if made.label in made.judge:
+        raise ColumnError(
+            f"judge and label are both {made.label!r}: a column agrees with itself. Name the "
+            "column of the labels: label=..."
+        )
+
+
+def _alias(names: list[str], wanted: str) -> str | None:
+    """The one column that goes by a canonical name or an alias, None without exactly one."""
+    if wanted in names:
+        return wanted
+    known = column(TRIALS, wanted).aliases
+    found = [name for name in names if name.lower() in known]
+    return found[0] if len(found) == 1 else None
 
 
 def _found(names: list[str], wanted: str) -> str:
@@ -218,6 +306,7 @@ def _keys(table: pl.DataFrame, columns: Columns) -> pl.DataFrame:
         if name is not None and (holes := table[name].null_count()):
             raise TrialsError(
                 f"column {name!r} is null in {holes:,} rows. Fill it in or leave those rows out."
+                + (" cluster=None leaves clusters out." if name == columns.cluster else "")
             )
     return table.select(**made)
 

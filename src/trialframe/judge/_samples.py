@@ -9,6 +9,7 @@ import polars as pl
 
 from trialframe.errors import ArgumentError, TrialsError, listed
 from trialframe.judge._labelled import CELLS, CLUSTER, OTHERS, SPLIT, labelled, one_cluster_per_case
+from trialframe.judge._splits import resolved
 from trialframe.kernels.ppi import Sample
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
+
+    from trialframe.judge._labelled import Labelled
+    from trialframe.judge._splits import Splits
 
 LABELLED, UNLABELLED = "labelled", "unlabelled"
 
@@ -30,12 +34,24 @@ class Parts:
         judge: The judge's column.
         clustered: Whether there is a cluster column.
         notes: What was left out.
+        leaked: Labelled cases that the judge was tuned on as well, by config.
     """
 
     rows: pl.DataFrame
     judge: str
     clustered: bool
     notes: tuple[str, ...]
+    leaked: Mapping[str | None, list[str]]
+
+    def in_sample(self, config: str | None) -> str | None:
+        """Why the labels of a config are not held out, None when they are."""
+        cases = self.leaked.get(config, [])
+        if not cases:
+            return None
+        return (
+            f"{len(cases):,} labelled cases are also in a split the judge was tuned on: "
+            f"{listed(cases, 5)}"
+        )
 
     def of(self, config: str | None) -> pl.DataFrame:
         """The rows of one config."""
@@ -52,6 +68,7 @@ def parts_of(
     unlabelled: Any,
     given: Mapping[str, Any],
     verdicts: Mapping[Any, bool | None] | None,
+    splits: Splits,
 ) -> Parts:
     """Read labelled and unlabelled cases from one table or two.
 
@@ -60,21 +77,22 @@ def parts_of(
         unlabelled: Rows with verdicts only, or None when `table` holds them.
         given: Columns as the caller named them.
         verdicts: What texts mean.
+        splits: Which splits are held out, and which ones the judge was tuned on.
 
     Raises:
-        ArgumentError: Several judges.
+        ArgumentError: Several judges, or a split that is not there.
         TrialsError: No label at all.
     """
     first = labelled(table, given, verdicts)
     if len(first.columns.judge) != 1:
         raise ArgumentError(f"judge == {listed(first.columns.judge)}: one judge at a time.")
     notes = list(first.notes)
-    cells = first.cells.drop(SPLIT, strict=False)
+    cells, tuned, leaked = _by_split(first, splits, notes)
     unmapped = [first.unmapped]
     if unlabelled is not None:
         second = labelled(unlabelled, given, verdicts, wants="verdicts")
         unmapped.append(second.unmapped)
-        more = second.cells.drop(SPLIT, strict=False)
+        more = _not_tuned_on(second, splits, tuned)
         if not second.columns.case:  # row numbers: none of them is a case of the other table
             more = more.with_columns(case=-1 - pl.col("case"))
         cells, dropped = _joined(cells, more)
@@ -97,12 +115,71 @@ def parts_of(
         judge=first.columns.judge[0],
         clustered=CLUSTER in cells.columns,
         notes=tuple(notes),
+        leaked=leaked,
     )
+
+
+def _by_split(
+    data: Labelled, splits: Splits, notes: list[str]
+) -> tuple[pl.DataFrame, pl.DataFrame, dict[str | None, list[str]]]:
+    """Cells with held-out labels only, cells that the judge was tuned on, and leaked cases.
+
+    Rows of a split that is neither keep their verdicts and lose their labels.
+    """
+    cells, word = data.cells, data.columns.split
+    found = resolved(cells, word, splits)
+    if found is None:
+        return cells, cells.clear(), {}
+    held, seen = (pl.col(SPLIT).is_in(list(names)).fill_null(value=False) for names in found)
+    tuned = cells.filter(seen)
+    known = pl.sum_horizontal(CELLS)
+    both = cells.filter(held & (known > 0)).join(tuned.select("case"), on="case", how="semi")
+    leaks = both.group_by("config").agg(pl.col("case").unique().sort())
+    rest = cells.filter(~held & ~seen)
+    if hidden := int(rest.select(known.sum()).item()):
+        notes.append(
+            f"{hidden:,} labels outside {listed(found[0])} are not used, their verdicts are"
+        )
+    if gone := tuned.filter(~held)["case"].n_unique():
+        notes.append(
+            f"{gone:,} cases of {listed(found[1])}, which the judge was tuned on, left out"
+        )
+    rest = rest.with_columns(
+        judged=pl.col("judged") + known,
+        judged_pass=pl.col("judged_pass") + pl.col("tp") + pl.col("fp"),
+        **{name: pl.lit(0, pl.Int64) for name in (*CELLS, "no_verdict")},
+    )
+    kept = pl.concat([cells.filter(held), rest.select(cells.columns)]).drop(SPLIT)
+    groups = [name for name in kept.columns if name not in {*CELLS, *OTHERS}]
+    summed = kept.group_by(groups).agg(pl.col(*CELLS, *OTHERS).sum()).sort(groups)
+    return summed.select(kept.columns), tuned, dict(leaks.rows())
+
+
+def _not_tuned_on(data: Labelled, splits: Splits, tuned: pl.DataFrame) -> pl.DataFrame:
+    """Verdicts of cases that the judge was not tuned on."""
+    cells = data.cells
+    if SPLIT in cells.columns:
+        names = set(tuned[SPLIT].unique()) if SPLIT in tuned.columns else set()
+        names |= set(splits.tuned_on or ())
+        cells = cells.filter(~pl.col(SPLIT).is_in(sorted(names)).fill_null(value=False))
+        cells = cells.drop(SPLIT)
+        groups = [name for name in cells.columns if name not in {*CELLS, *OTHERS}]
+        cells = cells.group_by(groups).agg(pl.col(*CELLS, *OTHERS).sum()).sort(groups)
+        cells = cells.select(name for name in data.cells.columns if name != SPLIT)
+    if tuned.is_empty() or not data.columns.case:
+        return cells
+    text = pl.col("case").cast(pl.String)
+    return cells.filter(~text.is_in(tuned["case"].cast(pl.String).implode()))
 
 
 def _joined(cells: pl.DataFrame, more: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """Both tables, without unlabelled rows of cases that have labels; and how many those are."""
     key = ["config", "case"]
+    if (CLUSTER in cells.columns) != (CLUSTER in more.columns):
+        raise TrialsError(
+            "one of the two tables has clusters, the other has none. Add the column to both, or "
+            "leave clusters out: cluster=None (on the command line --no-cluster)."
+        )
     try:
         has_label = cells.filter(pl.sum_horizontal(CELLS) > 0).select(key)
         fresh = more.join(has_label, on=key, how="anti", nulls_equal=True)

@@ -14,7 +14,7 @@ from trialframe.read._kinds import kind_of
 
 UNMAPPED = {"column": pl.String, "text": pl.String, "rows": pl.Int64}
 PLAIN = {"true": True, "false": False}
-GOOD = ("pass", "yes", "correct", "satisf", "accept", "good", "success", "ok")
+GOOD = ("pass", "yes", "correct", "satisf", "accept", "good", "success", "ok", "true")
 """For the example in a message only; no verdict is ever guessed."""
 
 
@@ -25,10 +25,12 @@ class Truth:
     Attributes:
         values: True, false or null.
         unmapped: Texts that the mapping does not know, and their rows.
+        seen: Texts of the column.
     """
 
     values: pl.Series
     unmapped: pl.DataFrame
+    seen: frozenset[str] = frozenset()
 
 
 if TYPE_CHECKING:
@@ -113,27 +115,39 @@ def _texts(series: pl.Series, name: str, role: str, words: dict[str, bool | None
         list(known), list(known.values()), default=None, return_dtype=pl.Boolean
     )
     found = [(name, text, count) for text, count in missing]
-    return Truth(values=values, unmapped=pl.DataFrame(found, schema=UNMAPPED, orient="row"))
+    table = pl.DataFrame(found, schema=UNMAPPED, orient="row")
+    return Truth(values=values, unmapped=table, seen=frozenset(texts))
 
 
 def _sounds(text: str, words: tuple[str, ...]) -> bool:
-    return text.strip().lower().startswith(words)
+    plain = text.strip().lower()
+    return plain.startswith(words) or plain in {"1", "y", "t", "p"}
 
 
 def _ask(name: str, role: str, missing: list[tuple[str, int]]) -> str:
-    """Which texts there are, and how a mapping would look."""
+    """Which texts there are, and how a mapping would look; both ways when nothing tells."""
     told = ", ".join(f"{short(text)} ({count:,})" for text, count in missing[:12])
     rest = f", and {len(missing) - 12} more" if len(missing) > 12 else ""
     texts = [text for text, _ in missing]
-    good = next((text for text in texts if _sounds(text, GOOD)), texts[0])
+    good = next((text for text in texts if _sounds(text, GOOD)), None)
     bad = next((text for text in texts if text != good and not _sounds(text, GOOD)), None)
-    example = {good: True} | ({} if bad is None else {bad: False})
-    options = " ".join(
-        f"--verdict {shlex.quote(f'{word}={str(value).lower()}')}"
-        for word, value in example.items()
+    if good is None and len(texts) > 1:
+        ways = [{texts[0]: True, texts[1]: False}, {texts[0]: False, texts[1]: True}]
+    else:
+        ways = [{good or texts[0]: True} | ({} if bad is None or good is None else {bad: False})]
+    if good is None and len(texts) == 1:
+        ways.append({texts[0]: False})
+    examples = " or ".join(f"verdicts={way!r}" for way in ways)
+    options = " or ".join(
+        " ".join(
+            f"--verdict {shlex.quote(f'{word}={str(value).lower()}')}"
+            for word, value in way.items()
+        )
+        for way in ways
     )
+    question = "for example" if len(ways) == 1 else "whichever is true:"
     return (
         f"column {name!r} ({role}) holds texts that are not true or false: {told}{rest}. Say what "
-        f"they mean, for example verdicts={example!r} (on the command line {options}); texts that "
-        "you leave out are reported and not counted."
+        f"they mean, {question} {examples} (on the command line `trialframe judge` takes "
+        f"{options}); texts that you leave out are reported and not counted."
     )

@@ -13,6 +13,7 @@ from trialframe.errors import ArgumentError, TrialsError, listed
 from trialframe.judge._labelled import (
     CELLS,
     CLUSTER,
+    FIND,
     OTHERS,
     SPLIT,
     Labelled,
@@ -20,6 +21,7 @@ from trialframe.judge._labelled import (
     labelled,
 )
 from trialframe.judge._labelled import one_cluster_per_case as check_clusters
+from trialframe.judge._splits import HELD_OUT, Splits, resolved
 from trialframe.judge._units import Tables, measured
 from trialframe.results import Result
 
@@ -146,9 +148,9 @@ def calibrate(
     label: str | None = None,
     case: str | Sequence[str] | None = None,
     config: str | None = None,
-    cluster: str | None = None,
+    cluster: str | None = FIND,
     split: str | None = None,
-    held_out: str | Sequence[str] = "test",
+    held_out: str | Sequence[str] = HELD_OUT,
     tuned_on: str | Sequence[str] | None = None,
     verdicts: Mapping[Any, bool | None] | None = None,
     by: str | Sequence[str] = (),
@@ -174,6 +176,7 @@ def calibrate(
             without one every row is a case.
         config: Column with the system that was judged, for one row each; None takes all together.
         cluster: Column with groups of dependent cases: they are then resampled as a whole.
+            Default: `cluster`, when there is one; None leaves it out.
         split: Column with splits; a column `split` is used without being named. Without one
             nothing shows that labels are held out, which is said.
         held_out: Splits whose rows count.
@@ -274,28 +277,16 @@ def _held_out(
 ) -> tuple[pl.DataFrame, dict[tuple[Any, ...], list[str]], list[str]]:
     """Held-out cells, held-out cases that the judge was tuned on by key, and notes."""
     cells, notes = data.cells, list(data.notes)
-    if data.columns.split is None:
-        if settings.tuned_on:
-            raise ArgumentError(
-                f"tuned_on == {list(settings.tuned_on)}, but there is no split column. Name it: "
-                "split=..."
-            )
+    asked = Splits(held_out=settings.held_out, tuned_on=settings.tuned_on)
+    found = resolved(cells, data.columns.split, asked)
+    if found is None:
         notes.append("no split column: nothing shows that these labels are held out")
         return cells, {}, notes
-    there = cells[SPLIT].unique().drop_nulls().sort().to_list()
-    for name in (*settings.held_out, *(settings.tuned_on or ())):
-        if name not in there:
-            raise ArgumentError(
-                f"no split {name!r} in column {data.columns.split!r}, which holds {listed(there)}. "
-                "Name the held-out splits with held_out=."
-            )
     kept = pl.col(SPLIT).is_in(list(settings.held_out))
     if unknown := int(cells.filter(pl.col(SPLIT).is_null()).height):
         notes.append(f"{unknown:,} cases without a split are left out")
-    tuned = settings.tuned_on
-    tuned = tuple(n for n in there if n not in settings.held_out) if tuned is None else tuned
     held = cells.filter(kept)
-    seen = cells.filter(pl.col(SPLIT).is_in(list(tuned)))
+    seen = cells.filter(pl.col(SPLIT).is_in(list(found[1])))
     leaks = _leaks(held, seen, keys)
     held = held.drop(SPLIT)
     if len(settings.held_out) > 1:

@@ -191,7 +191,8 @@ def row_of(calibration: Calibration, config: str | None) -> dict[str, Any]:
     elif table.height > 1 and table["config"].null_count() < table.height:
         raise ArgumentError(
             f"the calibration has rows for {sorted(set(table['config'].drop_nulls()))}, none for "
-            f"{config!r}. Calibrate without config= to use one calibration for all."
+            f"{config!r}. To use one calibration for all, calibrate without config= (on the "
+            "command line: --calibration shared)."
         )
     if table.height != 1:
         return calibration.select().table.row(0, named=True)  # which says what to choose from
@@ -280,6 +281,8 @@ def _warnings(found: Judged, row: dict[str, Any]) -> list[str]:
     made = list(found.warnings)
     if row["status"] in {"insufficient-data", "uncalibrated"}:
         made.append(f"the judge is {row['status']}: {row['reason']}")
+    if row["config"] is not None and found.config not in {None, row["config"]}:
+        made.append(f"{found.config} is corrected by labels of {row['config']}")
     if row["warnings"]:
         made.append(f"calibration: {row['warnings']}")
     return made

@@ -164,6 +164,11 @@ def _difference(
             f"{candidate} is {verdict}: {points(numbers['diff'])} points [{points(low)}, "
             f"{points(high)}] after correction, {points(judged)} by the judge"
         )
+        if worst.status != "corrected":
+            claim = f"{worst.status}: {claim}; {worst.reason}"
+    leaks = [
+        f"{end.status}: {end.config}: {end.reason}" for end in ends if end.status == "in-sample"
+    ]
     return CorrectedDifference(
         status=worst.status,
         reason=worst.reason,
@@ -180,7 +185,7 @@ def _difference(
         assumes="the judge errs alike on both configs and on the labels"
         if shared == "shared"
         else "the judge errs on each config as it did on that config's labels",
-        warnings=tuple(dict.fromkeys(text for end in ends for text in end.warnings)),
+        warnings=tuple(dict.fromkeys([*leaks, *(text for end in ends for text in end.warnings)])),
         **numbers,
     )
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from trialframe import _checks
 from trialframe.errors import ArgumentError, TrialsError, UnknownConfigError, did_you_mean, listed
-from trialframe.judge._labelled import CELLS, CLUSTER, labelled
+from trialframe.judge._labelled import CELLS, CLUSTER, FIND, labelled
 from trialframe.judge._words import known, percent, points
 from trialframe.judge.calibrate import Calibration
 from trialframe.kernels.intervals import Interval, t_interval, wilson
@@ -97,7 +97,7 @@ def judge_drift(
     label: str | None = None,
     case: str | Sequence[str] | None = None,
     config: str | None = None,
-    cluster: str | None = None,
+    cluster: str | None = FIND,
     verdicts: Mapping[Any, bool | None] | None = None,
     level: float = 0.95,
 ) -> Drift:
@@ -117,6 +117,7 @@ def judge_drift(
         case: Column of the case, or several; cases of the same name are paired.
         config: Column with the run; needed for a table.
         cluster: Column with groups of dependent cases.
+            Default: `cluster`, when there is one; None leaves it out.
         verdicts: What texts mean, as in `tr.calibrate`.
         level: Nominal coverage, in (0, 1).
 

@@ -10,7 +10,9 @@ import numpy as np
 
 from trialframe import _checks
 from trialframe.errors import ArgumentError, listed
+from trialframe.judge._labelled import FIND
 from trialframe.judge._samples import parts_of, sample_of
+from trialframe.judge._splits import HELD_OUT, Splits
 from trialframe.judge._words import known, percent
 from trialframe.kernels import ppi as kernels
 from trialframe.kernels.intervals import Interval, score_t, t_interval, wilson
@@ -38,7 +40,7 @@ FEW_CLUSTERS = 30
 """Units below which a lambda that is fitted to clusters fits their noise."""
 
 ESTIMATORS = ("ppi++", "post-stratified")
-ASSUMES = "the labelled cases are a random part of all cases"
+ASSUMES = "the labelled cases are a random part of all cases, and the judge was not tuned on them"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -46,7 +48,8 @@ class Powered(Result):
     """A pass rate from labels, sharpened by a judge's verdicts on unlabelled cases.
 
     Attributes:
-        status: "corrected"; "labels-only" (the interval is that of the labels, since passes or
+        status: "corrected"; "in-sample" (the judge was tuned on labelled cases: numbers are too
+            good); "labels-only" (the interval is that of the labels, since passes or
             fails among them are few); "insufficient-data" (fewer labels than asked for; the same
             interval).
         reason: Why.
@@ -117,8 +120,8 @@ class Powered(Result):
 
     @property
     def exit_code(self) -> int:
-        """1 with fewer labels than asked for, else 0."""
-        return int(self.status == "insufficient-data")
+        """1 when in-sample or with fewer labels than asked for, else 0."""
+        return int(self.status in {"in-sample", "insufficient-data"})
 
     def __repr__(self) -> str:
         """The claim, what it assumes and what weakens it."""
@@ -133,7 +136,10 @@ def ppi(
     label: str | None = None,
     judge: str | None = None,
     case: str | Sequence[str] | None = None,
-    cluster: str | None = None,
+    cluster: str | None = FIND,
+    split: str | None = None,
+    held_out: str | Sequence[str] = HELD_OUT,
+    tuned_on: str | Sequence[str] | None = None,
     config: str | None = None,
     verdicts: Mapping[Any, bool | None] | None = None,
     critical: str = "t",
@@ -154,6 +160,12 @@ def ppi(
         judge: Column with the judge's verdict. Default: `judge`.
         case: Column of the case, or several; without one every row is a case.
         cluster: Column with groups of dependent cases.
+            Default: `cluster`, when there is one; None leaves it out.
+        split: Column with splits; a column `split` is used without being named.
+        held_out: Splits whose labels count. Labels elsewhere are not used.
+        tuned_on: Splits that the judge was tuned on: their rows are left out, verdicts too, and a
+            labelled case that is also there makes the status "in-sample". None stands for every
+            other split, () for none.
         config: Column with the system; it must be one system, see `ppi_difference` for two.
         verdicts: What texts mean, as in `tr.calibrate`.
         critical: "t" with n - 1 degrees of freedom, or "z" as in the literature, which is too
@@ -200,7 +212,8 @@ def ppi(
     min_labels = _checks.integer(min_labels, "min_labels", low=2)
     level = _checks.between(level, "level", inclusive=False)
     given = {"label": label, "judge": judge, "case": case, "cluster": cluster, "config": config}
-    data = parts_of(labelled, unlabelled, given, verdicts)
+    given |= {"split": split}
+    data = parts_of(labelled, unlabelled, given, verdicts, Splits.of(held_out, tuned_on))
     if len(data.configs) != 1:
         raise ArgumentError(
             f"column {config!r} holds {listed(data.configs)}. Filter the rows of one, or compare "
@@ -272,7 +285,11 @@ def powered(
     )
     if sample.cluster is not None and found.units < FEW_CLUSTERS and estimator == "ppi++":
         made = _few_clusters(made, sample)
-    return _claimed(_guarded(made, sample, rows, min_labels))
+    made = _guarded(made, sample, rows, min_labels)
+    if seen := data.in_sample(config):
+        warnings = (f"in-sample: {seen}", *made.warnings)
+        made = replace(made, status="in-sample", reason=seen, warnings=warnings)
+    return _claimed(made)
 
 
 def interval(value: float, se: float, df: float, critical: str, level: float) -> Interval:
@@ -400,6 +417,8 @@ def _claimed(made: Powered) -> Powered:
     )
     if made.status == "corrected" and made.effective is not None:
         told += f"; {made.labelled:,} labels are worth {made.effective:,.0f}"
+    if made.status == "in-sample":
+        return replace(made, claim=f"in-sample: {told}; {made.reason}")
     return replace(made, claim=told if made.status == "corrected" else f"{made.reason}: {told}")
 
 

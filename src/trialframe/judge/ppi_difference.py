@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from trialframe import _checks
 from trialframe.errors import ArgumentError, UnknownConfigError, did_you_mean
+from trialframe.judge._labelled import FIND
 from trialframe.judge._samples import LABELLED, Parts, parts_of, sample_of
+from trialframe.judge._splits import HELD_OUT, Splits
 from trialframe.judge._two_runs import Design, design_of, fitted
 from trialframe.judge._words import known, points
 from trialframe.judge.ppi import ASSUMES, FEW_OF_A_CLASS, interval, labels_interval
@@ -28,7 +30,8 @@ class PoweredDifference(Result):
     """Difference of two pass rates, candidate minus baseline, from labels and verdicts.
 
     Attributes:
-        status: "corrected"; "labels-only" (fewer than 5 labels differ between the runs, or fewer
+        status: "corrected"; "in-sample" (the judge was tuned on labelled cases: numbers are too
+            good); "labels-only" (fewer than 5 labels differ between the runs, or fewer
             than 5 passes or fails among those of a run); "insufficient-data" (fewer labels in a
             run than asked for).
         reason: Why.
@@ -97,8 +100,8 @@ class PoweredDifference(Result):
 
     @property
     def exit_code(self) -> int:
-        """1 with fewer labels than asked for, else 0."""
-        return int(self.status == "insufficient-data")
+        """1 when in-sample or with fewer labels than asked for, else 0."""
+        return int(self.status in {"in-sample", "insufficient-data"})
 
     def __repr__(self) -> str:
         """The claim, what it assumes and what weakens it."""
@@ -116,7 +119,10 @@ def ppi_difference(
     label: str | None = None,
     judge: str | None = None,
     case: str | Sequence[str] | None = None,
-    cluster: str | None = None,
+    cluster: str | None = FIND,
+    split: str | None = None,
+    held_out: str | Sequence[str] = HELD_OUT,
+    tuned_on: str | Sequence[str] | None = None,
     verdicts: Mapping[Any, bool | None] | None = None,
     critical: str = "t",
     min_labels: int = 20,
@@ -137,6 +143,12 @@ def ppi_difference(
         judge: Column with the judge's verdict. Default: `judge`.
         case: Column of the case, or several; cases of the same name are paired.
         cluster: Column with groups of dependent cases.
+            Default: `cluster`, when there is one; None leaves it out.
+        split: Column with splits; a column `split` is used without being named.
+        held_out: Splits whose labels count. Labels elsewhere are not used.
+        tuned_on: Splits that the judge was tuned on: their rows are left out, verdicts too, and a
+            labelled case that is also there makes the status "in-sample". None stands for every
+            other split, () for none.
         verdicts: What texts mean, as in `tr.calibrate`.
         critical: "t", or "z" as in the literature.
         min_labels: Labelled cases in each run below which the status is "insufficient-data".
@@ -178,7 +190,8 @@ def ppi_difference(
     if baseline == candidate:
         raise ArgumentError(f"baseline and candidate are both {baseline!r}: name two systems.")
     given = {"label": label, "judge": judge, "case": case, "cluster": cluster, "config": config}
-    data = parts_of(labelled, unlabelled, given, verdicts)
+    given |= {"split": split}
+    data = parts_of(labelled, unlabelled, given, verdicts, Splits.of(held_out, tuned_on))
     for name in (baseline, candidate):
         if name not in data.configs:
             told = did_you_mean(name, [str(other) for other in data.configs])
@@ -230,7 +243,12 @@ def _compared(
     if fewest < least:
         reason = f"{fewest:,} labelled cases in a run, fewer than {least}"
         guarded = replace(guarded, status="insufficient-data", reason=reason)
-    return _worded(guarded)
+    for name in (baseline, candidate):
+        if (seen := data.in_sample(name)) and guarded.status != "in-sample":
+            told = f"{name}: {seen}"
+            warnings = (f"in-sample: {told}", *guarded.warnings)
+            guarded = replace(guarded, status="in-sample", reason=told, warnings=warnings)
+    return _worded(guarded, few=fewest < least)
 
 
 def _guarded(
@@ -281,10 +299,10 @@ def _labels_only(
     )
 
 
-def _worded(made: PoweredDifference) -> PoweredDifference:
+def _worded(made: PoweredDifference, *, few: bool) -> PoweredDifference:
     low, high = made.low, made.high
     verdict = "inconclusive"
-    if made.status != "insufficient-data" and low is not None and high is not None:
+    if not few and low is not None and high is not None:
         verdict = "better" if low > 0 else "worse" if high < 0 else "inconclusive"
     told = (
         f"{made.candidate} is {verdict}: {points(made.diff)} points [{points(low)}, "
@@ -295,6 +313,8 @@ def _worded(made: PoweredDifference) -> PoweredDifference:
         f"{made.candidate_labels:,} in one"
     )
     claim = told if made.status == "corrected" else f"{made.reason}: {told}"
+    if made.status == "in-sample":
+        claim = f"in-sample: {told}; {made.reason}"
     return replace(made, verdict=verdict, reason=reason, claim=claim)
 
 
