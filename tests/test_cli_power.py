@@ -69,6 +69,7 @@ def test_assumptions_need_no_file(run: Callable[..., tuple[int, str, str]], tmp_
     assert_frame_equal(pl.read_parquet(path), wanted)
     _, out, _ = run(*words, "-f", "md")
     assert "| cases | +0.05 |" in out
+    assert "- test: mcnemar, for one trial a side and no clusters" in out
     assert "- assumed rate 0.6, icc 0.5" in out
 
 
@@ -76,8 +77,37 @@ def test_exact_power_has_two_numbers(run: Callable[..., tuple[int, str, str]]) -
     words = ("power", "--test", "mcnemar", "--discordance", "0.2", "--effect", "0.05,0.3")
     code, out, _ = run(*words, "--cases", "50")
     assert code == 0
-    assert "- / 99.9 % at best" in out
-    assert "when no case gets worse 0.05: 157; 0.3: 25" in out
+    assert "- / 99.9 %" in out
+    assert "80.0 % power when no case gets worse 0.05: 157; 0.3: 25" in out
+    assert "0.3: none, a difference of 0.3 cannot be where outcomes disagree in only 0.2" in out
+    assert "- cells: power at discordance 0.200 / power when no case gets worse" in out
+    assert "- the second is the smaller where so few cases change" in out
+    assert "fewer than 6 at alpha 0.05" in out
+
+
+def test_repeated_effects_and_cases_count_once(run: Callable[..., tuple[int, str, str]]) -> None:
+    words = ("--effect", "0.1,0.05,0.05", "--effect", "0.0500000001", "--cases", "50,50")
+    code, out, _ = run("power", "--rate", "0.8", "--icc", "0.2", *words, "-f", "md")
+    assert code == 0
+    assert "| cases | +0.1 | +0.05 | +0.0500000001 |" in out.replace("  ", " ")
+    assert out.count("| 50 |") == 1
+    assert "the discordance that follows (0.1: " in out
+
+
+def test_missing_answers_have_a_reason(run: Callable[..., tuple[int, str, str]]) -> None:
+    _, out, _ = run(*ASSUMED, "--effect", "0.0001")
+    assert "0.0001: none, it takes more than 10,000,000 cases" in out
+    code, out, _ = run("power", "--rate", "0.95", "--icc", "0.2")
+    assert code == 0
+    assert "+0.1" not in out
+
+
+def test_warnings_reach_people_and_pipes(run: Callable[..., tuple[int, str, str]]) -> None:
+    told = "with one trial a side this promises more power"
+    assert f"- warning: {told}" in run(*ASSUMED, "--test", "t")[1]
+    _, out, err = run(*ASSUMED, "--test", "t", "-f", "json")
+    assert told not in out
+    assert f"warning: {told}" in err
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,9 @@ def test_next_trials_keeps_the_budget(run: Run, trials: str, tmp_path: Path) -> 
     code, out, _ = run(*words)
     assert code == 0
     assert "50 of 50 trials go to" in out
+    assert "decided: against a pass rate of 1/2, which the 95 % confidence sequence" in out
+    _, out, _ = run(*words, "--candidate", "base")
+    assert "decided: new and base differ in the case, for the 97.5 % confidence" in out
     assert "| config |" in run(*words, "-f", "md")[1]
 
 

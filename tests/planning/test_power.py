@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from trialframe.kernels.intervals import t_interval
 from trialframe.kernels.means import clustered_mean
 from trialframe.kernels.planning import t_power
 from trialframe.kernels.signflip import rate_test
+from trialframe.planning.exact import fewest_changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,7 +79,7 @@ def test_uniform_cases_have_the_variances_of_miller() -> None:
 
 
 def test_rate_and_icc_with_discordance_agree_with_correlation() -> None:
-    plan = {"effect": 0.04, "cases": 300, "rate": 0.6, "icc": 0.4}
+    plan = {"effect": 0.04, "cases": 300, "rate": 0.6, "icc": 0.4, "test": "t"}
     by_correlation = tr.power(**plan, correlation=0.7)
     psi = by_correlation.sd**2 + 0.04**2
     assert tr.power(**plan, discordance=psi).power == pytest.approx(by_correlation.power)
@@ -105,17 +107,149 @@ def test_the_pilot_splits_the_variance_as_miller_does() -> None:
     omega = np.var(b - a, ddof=1) - sum(noise) / 4
     for k in (1, 10):
         wanted = max(omega, 0) + sum(noise) / k
-        assert tr.power(counts, effect=0.05, trials=k).sd ** 2 == pytest.approx(wanted)
+        found = tr.power(counts, effect=0.05, trials=k, test="t")
+        assert found.sd is not None
+        assert found.sd**2 == pytest.approx(wanted)
+
+
+def by_gain(frame: pl.DataFrame, cluster_of: Callable[[int], int]) -> tr.Counts:
+    """A pilot whose clusters follow the place of a case in the order of gains."""
+    wide = frame.pivot(on="config", index="case", values="c")
+    order = wide.sort(pl.col("new") - pl.col("base"), "case")["case"].to_list()
+    place = {case: f"g{cluster_of(i)}" for i, case in enumerate(order)}
+    return tr.Counts(frame.with_columns(cluster=pl.col("case").replace_strict(place)))
 
 
 def test_clusters_are_used_and_named() -> None:
-    counts = pilot(clusters=15, icc=0.5, interaction=0.8)
+    counts = by_gain(pilot(interaction=0.8).frame, lambda i: i // 10)
     found, alone = (tr.mde(counts, units=units) for units in ("clusters", "cases"))
     assert found.se == pytest.approx(tr.compare(counts, "base", "new").se)
     assert found.design_effect == pytest.approx((found.se / alone.se) ** 2)
     assert any("clusters" in text for text in found.assumptions)
     shown = tr.mde(counts, test="mcnemar")
-    assert any("ignores the clusters" in text for text in shown.assumptions)
+    assert any("ignores the clusters" in text for text in shown.warnings)
+    assert shown.effect == tr.mde(counts, test="mcnemar", units="cases").effect
+
+
+def test_few_clusters_never_promise_more_than_cases() -> None:
+    # clusters that balance losses against wins look better than independent cases
+    counts = by_gain(pilot(interaction=0.8).frame, lambda i: min(i, 149 - i) % 6)
+    found, alone = (tr.mde(counts, units=units) for units in ("clusters", "cases"))
+    assert tr.compare(counts, "base", "new").se < alone.se
+    assert found.design_effect == 1.0
+    assert found.se == pytest.approx(alone.se)
+    assert found.effect > alone.effect, "the t test of few clusters has few degrees of freedom"
+    assert any("only chance brings below 1" in text for text in found.assumptions)
+    assert any("6 clusters" in text for text in found.warnings)
+    assert not alone.warnings
+    sizes = [tr.cases_needed(counts, effect=0.03, units=u).cases for u in ("clusters", "cases")]
+    assert sizes[0] >= sizes[1]
+    one = tr.mde(counts, baseline="base")
+    assert one.design_effect >= 1.0
+    assert one.warnings
+    split = [tr.trials_or_cases(counts, case_cost=5, units=u) for u in ("clusters", "cases")]
+    assert (split[0]["se"] >= split[1]["se"] - 1e-12).all()
+
+
+def test_enough_clusters_are_no_warning() -> None:
+    found = tr.mde(by_gain(pilot(interaction=0.8).frame, lambda i: i // 10))
+    assert found.design_effect > 1.0
+    assert not found.warnings
+
+
+def test_auto_is_the_test_of_the_design() -> None:
+    single, more = pilot(trials=1), pilot()
+    assert tr.mde(single).test == "mcnemar"
+    assert tr.mde(single) == tr.mde(single, trials=1)
+    assert tr.mde(single).effect == tr.mde(single, test="mcnemar").effect
+    assert tr.mde(more).test == "t"
+    assert tr.mde(more).effect == tr.mde(more, test="t").effect
+    assert tr.mde(pilot(trials=1, clusters=15)).test == "t"
+    assert tr.mde(pilot(trials=1, clusters=15), units="cases").test == "mcnemar"
+    weighed = single.frame.with_columns(weight=1.0 + pl.col("case").str.ends_with("1"))
+    assert tr.mde(tr.Counts(weighed)).test == "t"
+    assert tr.mde(single.select("base")).test == "mcnemar"
+    assert tr.mde(cases=100, rate=0.6, icc=0.5).test == "mcnemar"
+    assert tr.mde(cases=100, rate=0.6, icc=0.5, trials=(1, 2)).test == "t"
+    assert tr.mde(cases=100, rate=0.6, icc=0.5, design_effect=2.0).test == "t"
+    for found in (tr.mde(single), tr.mde(more)):
+        assert any(text.startswith(f"test: {found.test}, for") for text in found.assumptions)
+    told = tr.mde(single, test="t").warnings
+    assert any("promises more power" in text for text in told)
+    assert not tr.mde(more, test="t").warnings
+
+
+def test_single_trials_of_a_larger_pilot() -> None:
+    counts = pilot()
+    wide = counts.frame.pivot(on="config", index="case", values="c").sort("case")
+    a, b = wide["base"].to_numpy() / 4, wide["new"].to_numpy() / 4
+    psi = float((a * (1 - b) + b * (1 - a)).mean())
+    found = tr.power(counts, effect=0.05, trials=1)
+    assert found.test == "mcnemar"
+    assert found.discordance == pytest.approx(psi)
+    same = tr.power(cases=150, effect=0.05, test="mcnemar", discordance=psi)
+    assert found.power == pytest.approx(same.power)
+    assert "discordance of single trials = " in found.reading
+
+
+def test_rates_give_a_discordance() -> None:
+    plan: dict[str, Any] = {"rate": 0.6, "icc": 0.4, "correlation": 0.7}
+    found = tr.power(effect=0.04, cases=300, **plan)
+    spread = tr.power(effect=0.04, cases=300, test="t", **plan).sd
+    assert spread is not None
+    assert found.discordance == pytest.approx(spread**2 + 0.04**2)
+    # independent sides without differences between cases: p (1 - q) + q (1 - p)
+    flat = tr.power(effect=0.1, cases=300, rate=0.5, icc=0.0, correlation=0.0)
+    assert flat.discordance == pytest.approx(0.5 * 0.4 + 0.6 * 0.5)
+    smallest = tr.mde(cases=300, **plan)
+    again = tr.power(effect=smallest.effect or 0.0, cases=300, **plan)
+    assert again.power == pytest.approx(0.8, abs=1e-6)
+
+
+def test_a_rate_with_a_discordance() -> None:
+    found = tr.power(effect=0.03, cases=500, rate=0.65, discordance=0.158)
+    assert found.power == tr.power(effect=0.03, cases=500, discordance=0.158).power
+    t = tr.power(effect=0.03, cases=500, rate=0.65, discordance=0.158, test="t")
+    assert t.sd == pytest.approx((0.158 - 0.03**2) ** 0.5)
+    assert (tr.mde(cases=400, rate=0.65, discordance=0.158).effect or 1.0) < 0.158
+    # at most 1 - rate can be gained
+    tight = tr.mde(cases=60, rate=0.9, discordance=0.15)
+    assert tight.effect is None
+    assert "largest possible" in str(tight.reason)
+
+
+def test_reasons_are_given_where_there_is_no_answer() -> None:
+    assert "10,000,000" in str(tr.cases_needed(effect=1e-6, discordance=0.2).reason)
+    assert "10,000,000" in str(tr.cases_needed(effect=1e-6, rate=0.5, icc=0.2, test="t").reason)
+    for found in (
+        tr.cases_needed(effect=0.3, discordance=0.2),
+        tr.power(effect=0.3, cases=9, discordance=0.2),
+    ):
+        assert "disagree in only 0.2" in str(found.reason)
+        assert "disagree in only 0.2" in found.reading
+    assert "not known" in str(tr.cases_needed(effect=0.3, test="mcnemar").reason)
+    assert "not known" in str(tr.mde(cases=90, test="mcnemar").reason)
+    few = tr.mde(cases=5, discordance=0.2)
+    assert "fewer than 6 changed cases" in few.reading
+    assert tr.power(effect=0.1, cases=90, discordance=0.2).reason is None
+
+
+def test_no_case_getting_worse_is_not_always_the_better_case() -> None:
+    found = tr.power(effect=0.03, cases=50, discordance=0.159)
+    assert found.best_case is not None
+    assert found.power is not None
+    assert found.best_case < found.power
+    # six changes in one direction are the fewest that reject
+    none = sum(comb(50, m) * 0.03**m * 0.97 ** (50 - m) for m in range(6))
+    assert found.best_case == pytest.approx(1.0 - none)
+    assert "seldom 6 change" in found.reading
+    assert "seldom" not in tr.power(effect=0.03, cases=500, discordance=0.159).reading
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.1, 0.0625, 0.05, 0.01, 0.001])
+def test_fewest_changes_are_those_of_the_exact_test(alpha: float) -> None:
+    fewest = fewest_changes(alpha)
+    assert 2.0 ** (1 - fewest) < alpha <= 2.0 ** (2 - fewest)
 
 
 def test_one_config_and_an_assumption() -> None:
@@ -125,7 +259,7 @@ def test_one_config_and_an_assumption() -> None:
     powers = [tr.power(counts, effect=0.05, correlation=r).power for r in (0.0, 0.5, 1.0)]
     assert powers == sorted(powers)
     assert powers[1] == found.power
-    single = tr.power(pilot(trials=1).select("base"), effect=0.05)
+    single = tr.power(pilot(trials=1).select("base"), effect=0.05, test="t")
     assert any("case values correlate" in text for text in single.assumptions)
     assert tr.power(counts, effect=0.1, test="mcnemar").power is None
 
@@ -180,7 +314,7 @@ def test_mcnemar_from_a_pilot_uses_majority_outcomes() -> None:
     found = tr.mde(counts, test="mcnemar")
     compared = tr.compare(counts, "base", "new").majority
     assert (found.effect, found.best_case) == (compared.mde, compared.mde_best)
-    assert "discordance" in found.reading
+    assert "At discordance (b + c + 1)/(n + 2) = " in found.reading
     sizes = tr.cases_needed(counts, effect=0.1, test="mcnemar")
     assert sizes.cases > sizes.best_case
 
@@ -191,7 +325,7 @@ def test_what_cannot_be_reached_is_none() -> None:
     found = tr.power(cases=50, effect=0.3, test="mcnemar", discordance=0.2)
     assert found.power is None
     assert found.best_case > 0.9
-    assert "cannot be reached" in found.reading
+    assert "outcomes disagree in only 0.2" in found.reading
     assert tr.mde(cases=5, rate=0.9, icc=0.2).effect is None
     assert tr.cases_needed(effect=1e-6, rate=0.5, icc=0.2).cases is None
 
@@ -202,7 +336,8 @@ def test_the_table_is_the_function() -> None:
     for cases, effect, power in table.select("cases", "effect", "power").rows():
         wanted = tr.power(pilot(), effect=effect, cases=cases, trials=6).power
         assert power == pytest.approx(wanted, abs=1e-12)
-    exact = tr.power_table(effects=[0.1, 0.4], cases=[50], test="mcnemar", discordance=0.2)
+    exact = tr.power_table(effects=[0.1, 0.4, 0.1], cases=[50, 50], discordance=0.2)
+    assert exact.height == 2
     assert exact["power"].null_count() == 1
     assert exact["power_best_case"].null_count() == 0
 
@@ -218,13 +353,16 @@ def test_results_become_dicts_and_frames() -> None:
     ("call", "told"),
     [
         (lambda: tr.power(effect=0.03, cases=100), "give rate= and icc=, or discordance="),
-        (lambda: tr.power(effect=0.03, cases=100, rate=0.5), "give rate= and icc="),
+        (lambda: tr.power(effect=0.03, cases=100, rate=0.5), "give icc= too"),
+        (lambda: tr.power(effect=0.03, cases=100, icc=0.5), "give rate= too"),
+        (lambda: tr.power(effect=0.03, cases=99, rate=0.9, discordance=0.5), "in 0.17 of them"),
+        (lambda: tr.mde(cases=100, rate=0.9, discordance=0.5), "in 0.2 of them at most"),
         (lambda: tr.power(effect=0.0, cases=100, rate=0.5, icc=0.5), "effect == 0"),
         (lambda: tr.power(effect=0.6, cases=100, rate=0.5, icc=0.5), r"rate \+ effect == 1.1"),
         (lambda: tr.power(effect=0.1, rate=0.5, icc=0.5), "cases is not given"),
         (lambda: tr.power(effect=0.1, cases=1, rate=0.5, icc=0.5), "cases == 1"),
         (lambda: tr.power(effect=0.1, cases=9, rate=1.0, icc=0.5), "rate == 1 leaves nothing"),
-        (lambda: tr.power(effect=0.3, cases=9, discordance=0.2), "more than discordance"),
+        (lambda: tr.power(effect=0.3, cases=9, discordance=0.2, test="t"), "more than discord"),
         (lambda: tr.power(effect=0.1, cases=9, discordance=0.2, trials=2), "give rate= and icc="),
         (lambda: tr.power(effect=0.1, cases=9, discordance=0.2, correlation=0.5), "correlation"),
         (lambda: tr.power(effect=0.1, cases=9, rate=0.5, icc=0.1, discordance=0.2), "less than"),

@@ -77,7 +77,9 @@ def test_the_interval_is_a_betting_sequence_of_the_differences() -> None:
     mapped = [(b - a + 1) / 2 for a, b in outcomes]
     wanted = betting_interval(mapped)
     assert [found.low, found.high] == pytest.approx([2 * wanted.low - 1, 2 * wanted.high - 1])
-    assert found.path["low"][-1] <= found.low <= found.high <= found.path["high"][-1]
+    assert found.path.select("low", "high").row(-1) == (found.low, found.high)
+    before = found.path.select("low", "high").row(-2)
+    assert [500 * end for end in before] == pytest.approx([round(500 * end) for end in before])
     assert found.diff == pytest.approx(np.mean([b - a for a, b in outcomes]))
 
 

@@ -11,11 +11,12 @@ from trialframe.cli import _options as opt
 from trialframe.cli._estimate import Units, loaded
 from trialframe.cli._output import output_of, say
 from trialframe.errors import ArgumentError, short
+from trialframe.planning.exact import fewest_changes
 from trialframe.planning.power import CASES, EFFECTS, cases_needed, mde, power_table
 from trialframe.report.numbers import MISSING, shown
 
 if TYPE_CHECKING:
-    from trialframe.counts import Counts
+    from trialframe.planning.planned import Power
 
 ABOUT = "Assumptions (without files, or about the other config)"
 ABOUT_PLAN = "Plan"
@@ -47,7 +48,12 @@ Trials = Annotated[
 ]
 Target = Annotated[float, _number("--power", "Power to reach.", ABOUT_PLAN)]
 Test = Annotated[
-    str, typer.Option("--test", help="t, z or mcnemar (exact).", rich_help_panel=ABOUT_PLAN)
+    str,
+    typer.Option(
+        "--test",
+        help="auto: mcnemar (exact) for single verdicts without clusters, else t; or z.",
+        rich_help_panel=ABOUT_PLAN,
+    ),
 ]
 Alpha = Annotated[float, _number("--alpha", "Two-sided level.", ABOUT_PLAN)]
 Rate = Annotated[float | None, _number("--rate", "Pass rate of the baseline.")]
@@ -75,7 +81,7 @@ def power(
     cases: Cases = None,
     trials: Trials = None,
     target: Target = 0.8,
-    test: Test = "t",
+    test: Test = "auto",
     alpha: Alpha = 0.05,
     rate: Rate = None,
     icc: Icc = None,
@@ -94,7 +100,7 @@ def power(
     from trialframe.report import text
 
     out = output_of(format_, output)
-    effects = _decimals(effect) or list(EFFECTS)
+    effects = _decimals(effect) or _possible(rate)
     sizes = opt.whole_numbers(cases, "--cases") or list(CASES)
     counts = None
     if files:
@@ -122,13 +128,22 @@ def power(
         "alpha": alpha,
     }
     table = power_table(counts, effects=effects, cases=sizes, **plan)
-    lines = _lines(counts, effects, target, plan) if out.for_people else []
+    needed = [
+        cases_needed(counts, effect=size, power=target, **plan)
+        for size in dict.fromkeys(table["effect"])
+    ]
+    lines = []
+    if out.for_people:
+        lines = [mde(counts, power=target, **plan).reading] if counts is not None else []
+        lines += _lines(needed, table, target)
     rows = _rows(table)
     out.write(
         table,
         table=lambda console: text.print_section(console, lines, rows),
         markdown=lambda: text.markdown_section(lines, rows),
     )
+    for told in () if out.for_people else needed[0].warnings:
+        say(told, "warning")
     for note in counts.notes if counts is not None else ():
         say(note)
     return 0
@@ -143,6 +158,11 @@ def _decimals(texts: list[str] | None) -> list[float]:
         raise ArgumentError(f"--effect == {told}, must be numbers, as in 0.02,0.05.") from None
 
 
+def _possible(rate: float | None) -> list[float]:
+    """The effects to show where none was named: those that a rate leaves room for."""
+    return [size for size in EFFECTS if rate is None or rate + size <= 1.0] or list(EFFECTS)
+
+
 def _trials(texts: list[str] | None) -> int | tuple[int, ...] | None:
     numbers = opt.whole_numbers(texts, "--trials")
     if numbers is None:
@@ -150,24 +170,41 @@ def _trials(texts: list[str] | None) -> int | tuple[int, ...] | None:
     return numbers[0] if len(numbers) == 1 else tuple(numbers)
 
 
-def _lines(
-    counts: Counts | None, effects: list[float], target: float, plan: dict[str, Any]
-) -> list[str]:
-    """What the pilot's own cases show, how many each effect needs, and what that rests on."""
-    needed = [cases_needed(counts, effect=effect, power=target, **plan) for effect in effects]
-    lines = [mde(counts, power=target, **plan).reading] if counts is not None else []
+def _lines(needed: list[Power], table: pl.DataFrame, target: float) -> list[str]:
+    """How many cases each effect needs, what that rests on, and what the cells hold."""
+    aim = f"cases for {shown(target, 'share')} power"
     told = [
-        f"{effect:g}: {MISSING if found.cases is None else format(found.cases, ',')}"
-        for effect, found in zip(effects, needed, strict=True)
+        f"{found.effect:g}: "
+        + (f"none, {found.reason}" if found.cases is None else f"{found.cases:,}")
+        for found in needed
     ]
-    lines.append(f"cases for {shown(target, 'share')} power at effect {'; '.join(told)}")
-    if plan["test"] == "mcnemar":
+    lines = [f"{aim} at effect {opt.as_options('; '.join(told))}"]
+    if needed[0].test == "mcnemar":
         best = [
-            f"{effect:g}: {MISSING if found.best_case is None else format(found.best_case, ',.0f')}"
-            for effect, found in zip(effects, needed, strict=True)
+            f"{found.effect:g}: "
+            + (MISSING if found.best_case is None else f"{found.best_case:,.0f}")
+            for found in needed
         ]
-        lines.append(f"when no case gets worse {'; '.join(best)}")
-    return [*lines, *(f"- {note}" for note in needed[0].assumptions)]
+        lines.append(f"{aim} when no case gets worse {'; '.join(best)}")
+    lines += [f"- {note}" for note in needed[0].assumptions]
+    lines += [f"- warning: {told}" for told in needed[0].warnings]
+    return lines + (_cells(needed, table) if needed[0].test == "mcnemar" else [])
+
+
+def _cells(needed: list[Power], table: pl.DataFrame) -> list[str]:
+    """What the two numbers of a cell are, and why the second can be the smaller."""
+    alpha, shares = needed[0].alpha, [shown(found.discordance, "") for found in needed]
+    where = f"discordance {shares[0]}"
+    if len(set(shares)) > 1:
+        at = (f"{f.effect:g}: {share}" for f, share in zip(needed, shares, strict=True))
+        where = f"the discordance that follows ({'; '.join(at)})"
+    lines = [f"- cells: power at {where} / power when no case gets worse"]
+    if (table["power_best_case"] < table["power"]).any():
+        lines.append(
+            "- the second is the smaller where so few cases change that the test cannot reject: "
+            f"fewer than {fewest_changes(alpha)} at alpha {alpha:g}"
+        )
+    return lines
 
 
 def _rows(table: pl.DataFrame) -> pl.DataFrame:
@@ -175,9 +212,9 @@ def _rows(table: pl.DataFrame) -> pl.DataFrame:
     cells = [shown(value, "share") for value in table["power"]]
     if "power_best_case" in table.columns:
         best = [shown(value, "share") for value in table["power_best_case"]]
-        cells = [f"{one} / {two} at best" for one, two in zip(cells, best, strict=True)]
-    effects = [f"{effect:+g}" for effect in table["effect"]]
+        cells = [f"{one} / {two}" for one, two in zip(cells, best, strict=True)]
     made: dict[str, list[Any]] = {"cases": table["cases"].unique(maintain_order=True).to_list()}
-    for name in dict.fromkeys(effects):
-        made[name] = [c for c, e in zip(cells, effects, strict=True) if e == name]
+    for size in dict.fromkeys(table["effect"]):
+        held = zip(cells, table["effect"], strict=True)
+        made[f"{size:+}"] = [cell for cell, effect in held if effect == size]
     return pl.DataFrame(made)

@@ -149,11 +149,15 @@ def next_trials(
         attempts=attempts,
     ).counts
     table = planned(counts, budget=budget, baseline=baseline, candidate=candidate, alpha=alpha)
-    rows = table.filter(pl.col("trials") > 0).drop("reason")
+    shown = ("config", "case", "trials", "status", "needed", "n", "c", "rate", "low", "high")
+    rows = table.filter(pl.col("trials") > 0).select(shown)
     decided = int((table["status"] == "decided").sum())
     spent = int(table["trials"].sum())
     told = f"{spent:,} of {budget:,} trials go to {rows.height:,} of {table.height:,} rows"
-    lines = [f"{told}; {decided:,} are decided"]
+    lines = [
+        f"{told}; {decided:,} of {table.height:,} rows are decided",
+        f"- {_decided(baseline, candidate, alpha)}",
+    ]
     out.write(
         table,
         table=lambda console: text.print_section(console, lines, rows),
@@ -162,3 +166,17 @@ def next_trials(
     for note in counts.notes:
         say(note)
     return 0
+
+
+def _decided(baseline: str | None, candidate: str | None, alpha: float) -> str:
+    """What "decided" is about."""
+    if candidate is not None:
+        return (
+            f"decided: {baseline} and {candidate} differ in the case, for the "
+            f"{100 - 50 * alpha:.4g} % confidence sequences (low to high) of their pass rates no "
+            "longer meet"
+        )
+    return (
+        f"decided: against a pass rate of 1/2, which the {100 - 100 * alpha:.4g} % confidence "
+        "sequence (low to high) of the case excludes"
+    )

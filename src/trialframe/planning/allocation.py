@@ -84,7 +84,8 @@ def trials_or_cases(
         Var = (between + within / K) / M for M cases with K trials a side, at the cost
         M (case_cost + sides K trial_cost), is smallest for a given cost at K* =
         sqrt(within / between * case_cost / (sides trial_cost)). Clusters are in `between`, and
-        new cases are taken to come in clusters like those of the pilot.
+        new cases are taken to come in clusters like those of the pilot; a variance below that of
+        independent cases is taken for chance, and theirs is used.
 
     References:
         Miller 2024 (arXiv 2411.00640), section 3.

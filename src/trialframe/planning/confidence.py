@@ -30,7 +30,8 @@ class ConfidenceSequence(Result):
         method: "bernoulli" (uniform mixture) or "betting" (hedged capital).
         shrink: "current" or "running".
         warnings: What weakens the statement.
-        path: One row per value: `value`, `mean` so far, `low`, `high`.
+        path: One row per value: `value`, `mean` so far, `low`, `high`; for "betting" on a grid of a
+            thousandth of the range, outwards, but in the last row, which holds the ends themselves.
     """
 
     mean: float | None
@@ -134,6 +135,7 @@ def _sequences(
     if how == "betting":
         betting = Betting(level=level)
         path, last = betting_path(x, betting, shrink), betting_interval(x, betting, shrink)
+        path.low[-1:], path.high[-1:] = last.low, last.high  # finer than the grid
         return (path.low, path.high), (float(last.low), float(last.high))
     made = bernoulli_sequence(np.cumsum(x), np.arange(1, len(x) + 1), level)
     low, high = made.low, made.high

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import isnan, sqrt
+from dataclasses import dataclass, replace
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from trialframe.estimate.metrics import cases_of
 from trialframe.kernels import draws
 from trialframe.kernels.means import clustered_mean
 from trialframe.planning.plan import ASSUMED, CORRELATION
+from trialframe.planning.spread import Spread
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,36 +25,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
-    """Variance of one case's difference, by source.
-
-    Attributes:
-        between: Of the true difference over cases, clusters included; may be negative.
-        noise: Of one trial of the baseline and of the candidate; NaN when unknown.
-        observed: Of the difference at the pilot's own trials; None without a pilot.
-        cases: Cases of the pilot, or None.
-        df_per_case: Degrees of freedom a case adds.
-        df_lost: Degrees of freedom taken off.
-        design_effect: Variance over that of independent cases.
-        discordance: Share of cases whose outcomes disagree, or None.
-        rate: Assumed rate of the baseline, or None.
-        trials: Mean trials of a case and side of the pilot, or None.
-        notes: Where the numbers come from, one text each.
-    """
-
-    between: float
-    noise: tuple[float, float]
-    observed: float | None
-    cases: int | None = None
-    df_per_case: float = 1.0
-    df_lost: float = 1.0
-    design_effect: float = 1.0
-    discordance: float | None = None
-    rate: float | None = None
-    trials: tuple[float, float] | None = None
-    notes: tuple[str, ...] = ()
+CLUSTERS = 10
+FREEDOM = 5.0
+"""Clusters and degrees of freedom below which a design effect is mostly chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,11 +35,13 @@ class Measured:
     """Spread of one value per case.
 
     Attributes:
-        total: Variance of the mean times cases, clusters included.
+        total: Variance of the mean times cases, clusters included; at least that of independent
+            cases, below which only chance takes it.
         noise: Part of it that is trial noise, NaN when unknown.
         one_trial: That part with one trial a case.
         df: Degrees of freedom.
-        design_effect: `total` over what independent cases would have.
+        design_effect: What the data say it is over that of independent cases, below 1 too.
+        clusters: Clusters, or None where cases are the units.
     """
 
     total: float
@@ -73,6 +49,7 @@ class Measured:
     one_trial: float
     df: float
     design_effect: float
+    clusters: int | None
 
 
 def spread_of(counts: Counts | None, plan: dict[str, Any]) -> Spread:
@@ -139,20 +116,21 @@ def _from_two(
     ]
     both = spread_of_mean(pairs.shared[0], values[1] - values[0], known)
     _refuse_too_few(frame.height, both.df)
-    a, b = (
-        draws.majority(frame[f"n_{s}"].to_numpy(), frame[f"c_{s}"].to_numpy())
-        for s in ("baseline", "candidate")
-    )
+    share, words = _discordance(frame, single=plan["trials"] == (1, 1))
     notes = [f"spread of {names[1]} minus {names[0]} in {frame.height} shared cases of the pilot"]
     return Spread(
         between=both.total - sides[0].noise - sides[1].noise,
         noise=(sides[0].one_trial, sides[1].one_trial),
         observed=both.total,
         cases=frame.height,
-        df_per_case=both.df / frame.height if both.design_effect != 1.0 else 1.0,
-        df_lost=0.0 if both.design_effect != 1.0 else 1.0,
-        design_effect=both.design_effect,
-        discordance=(int((a ^ b).sum()) + 1) / (frame.height + 2),
+        clusters=both.clusters,
+        df_per_case=1.0 if both.clusters is None else both.df / frame.height,
+        df_lost=1.0 if both.clusters is None else 0.0,
+        design_effect=max(both.design_effect, 1.0),
+        warnings=_few_clusters(both),
+        verdicts=_verdicts(request, pairs.shared[0], known),
+        discordance=share,
+        discordance_words=words,
         trials=(_mean(frame["n_baseline"]), _mean(frame["n_candidate"])),
         notes=(*notes, *_cluster_note(both)),
     )
@@ -184,9 +162,12 @@ def _from_one(
         noise=(one.one_trial, one.one_trial),
         observed=between + 2.0 * noise,
         cases=size,
-        df_per_case=one.df / size if one.design_effect != 1.0 else 1.0,
-        df_lost=0.0 if one.design_effect != 1.0 else 1.0,
-        design_effect=one.design_effect,
+        clusters=one.clusters,
+        df_per_case=1.0 if one.clusters is None else one.df / size,
+        df_lost=1.0 if one.clusters is None else 0.0,
+        design_effect=max(one.design_effect, 1.0),
+        warnings=_few_clusters(one),
+        verdicts=_verdicts(request, cases, known),
         trials=(mean, mean),
         notes=(*notes, *_cluster_note(one)),
     )
@@ -206,12 +187,10 @@ def one_sided(cases: Cases, value: Floats, request: Request, known: Any) -> Meas
         return made
     within = float((variance[several] * n[several] * (n[several] - 1.0)).sum() / freedom)
     squares = (cases.weight[known] / cases.weight[known].sum()) ** 2 * len(n)
-    return Measured(
-        total=made.total,
+    return replace(
+        made,
         noise=within * float((squares / n).sum()),
         one_trial=within * float(squares.sum()),
-        df=made.df,
-        design_effect=made.design_effect,
     )
 
 
@@ -223,11 +202,12 @@ def spread_of_mean(cases: Cases, value: Floats, known: Any) -> Measured:
     alone = float(plain.se[0]) ** 2
     total = float(fit.se[0]) ** 2
     return Measured(
-        total=total * int(known.sum()),
+        total=max(total, alone) * int(known.sum()),
         noise=float("nan"),
         one_trial=float("nan"),
         df=float(fit.df[0]),
         design_effect=1.0 if cluster is None or alone == 0 else total / alone,
+        clusters=None if cluster is None else len(np.unique(cluster)),
     )
 
 
@@ -235,12 +215,44 @@ def _mean(column: pl.Series) -> float:
     return float(column.to_numpy().mean())
 
 
+def _verdicts(request: Request, cases: Cases, known: Any) -> bool:
+    """Whether one trial passes or fails and every case weighs the same."""
+    weight = cases.weight[known]
+    return request.name in {"pass@1", "pass^1"} and bool((weight == weight[0]).all())
+
+
+def _discordance(frame: pl.DataFrame, *, single: bool) -> tuple[float, str]:
+    """Share of cases whose outcomes disagree, and where it comes from.
+
+    Args:
+        frame: The pairs, with n and c of both sides.
+        single: Whether one trial a side makes the outcome, not the majority of the pilot's.
+    """
+    n, c = (
+        [frame[f"{name}_{side}"].to_numpy() for side in ("baseline", "candidate")] for name in "nc"
+    )
+    if single and max(n[0].max(), n[1].max()) > 1:
+        a, b = (passed / tried for passed, tried in zip(c, n, strict=True))
+        return float((a + b - 2.0 * a * b).mean()), "discordance of single trials"
+    a, b = (draws.majority(tried, passed) for passed, tried in zip(c, n, strict=True))
+    return (int((a ^ b).sum()) + 1) / (frame.height + 2), "discordance (b + c + 1)/(n + 2)"
+
+
 def _cluster_note(made: Measured) -> list[str]:
-    if made.design_effect == 1.0:
+    if made.clusters is None:
         return []
-    told = f"clusters: the variance is {made.design_effect:.2f} times that of independent cases"
-    told += f" (CR2, {made.df:.3g} degrees of freedom)"
-    return [f"{told}, and new cases come in clusters like those of the pilot"]
+    seen = f"clusters: the variance is {made.design_effect:.2f} times that of independent cases"
+    seen += f" (CR2, {made.clusters:,} clusters, {made.df:.3g} degrees of freedom)"
+    if made.design_effect < 1.0:
+        seen += ", which only chance brings below 1, so it is planned as 1"
+    return [f"{seen}; new cases come in clusters like those of the pilot"]
+
+
+def _few_clusters(made: Measured) -> tuple[str, ...]:
+    if made.clusters is None or (made.clusters >= CLUSTERS and made.df >= FREEDOM):
+        return ()
+    told = f"{made.clusters:,} clusters with {made.df:.3g} degrees of freedom say little about what"
+    return (f"{told} clusters add to the variance: the plan can be far off",)
 
 
 def _refuse_too_few(cases: int, df: float) -> None:
@@ -257,34 +269,16 @@ def _assumed(plan: dict[str, Any]) -> Spread:
     named = [name for name in ("baseline", "candidate") if plan[name] is not None]
     if named:
         raise ArgumentError(f"{listed(named)}: there are no counts to find it in.")
+    _refuse_half(plan)
     effect = plan["design_effect"] or 1.0
     notes = [] if effect == 1.0 else [f"assumed design effect {effect:g}"]
     if discordance is not None:
         notes.append(f"assumed discordance {discordance:g}")
-    if plan["test"] == "mcnemar":
-        return Spread(
-            between=0.0,
-            noise=(0.0, 0.0),
-            observed=None,
-            discordance=discordance,
-            notes=tuple(notes),
-        )
-    if (rate is None) != (icc is None) or (rate is None and discordance is None):
-        raise ArgumentError(
-            "without a pilot, give rate= and icc=, or discordance= (of single trials), or both."
-        )
     if rate is not None:
-        notes.append(f"assumed rate {rate:g}, icc {icc:g}")
-        if discordance is None:
-            share = plan["correlation"]
-            told = CORRELATION if share is None else share
-            notes.append(f"assumed correlation of case rates {told:g}")
-    elif plan["correlation"] is not None:
-        raise ArgumentError("correlation needs rate= and icc=, and no discordance=.")
-    if rate is not None and discordance is not None and plan["correlation"] is not None:
-        raise ArgumentError(
-            "give correlation= or discordance=, not both: one follows from the other."
-        )
+        notes.append(f"assumed rate {rate:g}" + ("" if icc is None else f", icc {icc:g}"))
+    if rate is not None and discordance is None:
+        share = CORRELATION if plan["correlation"] is None else plan["correlation"]
+        notes.append(f"assumed correlation of case rates {share:g}")
     return Spread(
         between=float("nan"),
         noise=(float("nan"), float("nan")),
@@ -297,58 +291,25 @@ def _assumed(plan: dict[str, Any]) -> Spread:
     )
 
 
-def variance_of(spread: Spread, plan: dict[str, Any], effect: float) -> float:
-    """Variance of one case's difference in the planned design.
-
-    Args:
-        spread: What is known or assumed.
-        plan: The checked plan.
-        effect: Difference to find: assumptions about rates depend on it.
-
-    Raises:
-        ArgumentError: The pilot cannot say what other numbers of trials do, or the assumptions
-            contradict each other.
-    """
-    trials = plan["trials"]
-    if spread.observed is not None:
-        if trials is None:
-            return spread.observed
-        if isnan(spread.between) or any(isnan(noise) for noise in spread.noise):
-            raise ArgumentError(
-                "trials: this pilot does not separate trial noise from differences between cases. "
-                "That takes a metric of single trials and cases with two trials or more. Leave "
-                "trials= out, or leave out counts and give rate= and icc=."
-            )
-        noise = spread.noise[0] / trials[0] + spread.noise[1] / trials[1]
-        return max(spread.between, 0.0) + float(noise)
-    return spread.design_effect * _assumed_variance(spread, plan, effect)
-
-
-def _assumed_variance(spread: Spread, plan: dict[str, Any], effect: float) -> float:
-    k = plan["trials"] or (1, 1)
-    disagree = None if spread.discordance is None else spread.discordance - effect**2
-    if disagree is not None and disagree < abs(effect) - effect**2 - 1e-12:
+def _refuse_half(plan: dict[str, Any]) -> None:
+    """Refuse assumptions that say too little, or two things at once."""
+    rate, icc, discordance = plan["rate"], plan["icc"], plan["discordance"]
+    if rate is None and icc is not None:
+        raise ArgumentError("give rate= too, or leave icc= out: without a rate it says nothing.")
+    if rate is not None and icc is None and discordance is None:
         raise ArgumentError(
-            f"effect == {effect:g} is more than discordance == {spread.discordance:g}: two sides "
-            "cannot differ by more than they disagree."
+            "rate= alone does not say how far two configs disagree: give icc= too (share of a "
+            "trial's variance between cases), or discordance= (of single trials)."
         )
-    if spread.rate is None:
-        if k != (1, 1):
-            raise ArgumentError("trials: with more than one trial a side, give rate= and icc= too.")
-        return disagree or 0.0
-    other = spread.rate + effect
-    if not 0.0 <= other <= 1.0:
-        raise ArgumentError(f"rate + effect == {other:g}, must be in [0, 1].")
-    totals = [rate * (1.0 - rate) for rate in (spread.rate, other)]
-    noise = [(1.0 - plan["icc"]) * total for total in totals]
-    means = [plan["icc"] * total for total in totals]
-    share = CORRELATION if plan["correlation"] is None else plan["correlation"]
-    between = sum(means) - 2.0 * share * sqrt(means[0] * means[1])
-    if disagree is not None:
-        between = disagree - sum(noise)
-        if between < -1e-12:
-            raise ArgumentError(
-                f"discordance == {spread.discordance:g} is less than trial noise alone gives at "
-                f"this rate and icc ({sum(noise) + effect**2:.3g}). Raise it, or raise icc."
-            )
-    return float(max(between, 0.0) + noise[0] / k[0] + noise[1] / k[1])
+    if rate is None and discordance is None and plan["test"] != "mcnemar":
+        raise ArgumentError(
+            "without a pilot, give rate= and icc=, or discordance= (of single trials), or both."
+        )
+    if plan["correlation"] is None:
+        return
+    if rate is None:
+        raise ArgumentError("correlation needs rate= and icc=, and no discordance=.")
+    if discordance is not None:
+        raise ArgumentError(
+            "give correlation= or discordance=, not both: one follows from the other."
+        )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 CORRELATION = 0.5
 """Assumed correlation of case rates between two configs where nothing tells."""
 
-TESTS = ("t", "z", "mcnemar")
+TESTS = ("auto", "t", "z", "mcnemar")
 
 
 class Plan(TypedDict, total=False):
@@ -34,8 +34,11 @@ class Plan(TypedDict, total=False):
             default where there is no pilot of two configs.
         discordance: Assumed probability that one trial of each side disagree, in (0, 1]; for
             McNemar's test that majority outcomes disagree.
+            With `rate` it must be one that such rates can have.
         design_effect: Assumed factor on the variance for clustered cases, >= 1.
-        test: "t", "z" (Miller's normal formula), or "mcnemar" (exact, on majority outcomes).
+        test: "auto", "t", "z" (Miller's normal formula), or "mcnemar" (exact, on majority
+            outcomes). "auto" is "mcnemar" for pass@1 with one trial a side and without clusters
+            or unequal weights, else "t"; `assumptions` names the choice.
         alpha: Two-sided level, in (0, 1), 0.05 by default.
     """
 
@@ -63,7 +66,11 @@ def checked(plan: dict[str, Any]) -> dict[str, Any]:
     for name in plan:
         if name not in known:
             raise ArgumentError(f"no argument {name!r}. {did_you_mean(name, known)}")
-    full: dict[str, Any] = dict.fromkeys(known) | {"metric": "pass@1", "test": "t", "alpha": 0.05}
+    full: dict[str, Any] = dict.fromkeys(known) | {
+        "metric": "pass@1",
+        "test": "auto",
+        "alpha": 0.05,
+    }
     full |= {"short": "null", "units": "clusters"} | plan
     _checks.one_of(full["test"], "test", TESTS)
     _checks.one_of(full["short"], "short", SHORT)
@@ -72,6 +79,7 @@ def checked(plan: dict[str, Any]) -> dict[str, Any]:
     full["trials"] = _pair_of_trials(full["trials"])
     bounds = {"rate": (0.0, 1.0), "icc": (0.0, 1.0), "correlation": (-1.0, 1.0)}
     bounds |= {"discordance": (0.0, 1.0), "design_effect": (1.0, 1e6)}
+    full["single"] = False
     for name, (low, high) in bounds.items():
         if full[name] is not None:
             full[name] = _checks.between(full[name], name, low=low, high=high)

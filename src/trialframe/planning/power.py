@@ -11,23 +11,30 @@ import polars as pl
 
 from trialframe import _checks
 from trialframe.errors import ArgumentError, TrialsError
-from trialframe.kernels.paired import mcnemar_mde, mcnemar_power
-from trialframe.kernels.planning import mcnemar_cases, t_cases, t_power, t_shift
+from trialframe.kernels.planning import t_cases, t_power, t_shift
 from trialframe.kernels.variance import cases_for, detectable
-from trialframe.planning.pilot import Spread, spread_of, variance_of
+from trialframe.planning.exact import (
+    MOST_CASES,
+    discordance_at,
+    exact_effects,
+    exact_powers,
+    exact_sizes,
+    opened,
+)
 from trialframe.planning.plan import Plan, checked
-from trialframe.planning.planned import METHODS, Power, reading
+from trialframe.planning.planned import METHODS, Power, reading, reason
+from trialframe.planning.spread import check_rates, most_effect, variance_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Unpack
 
     from trialframe.counts import Counts
+    from trialframe.planning.spread import Spread
 
 TARGET = 0.8
 CASES = (50, 100, 200, 500, 1000, 2000)
 EFFECTS = (0.01, 0.02, 0.03, 0.05, 0.1)
-MOST_CASES = 10_000_000
 
 
 def power(
@@ -49,11 +56,15 @@ def power(
         cases: Planned shared cases, >= 2; those of the pilot by default.
         **plan: `baseline, candidate, metric, short, units` name the pilot; `trials` is one number
             of trials per case or (baseline, candidate); `rate, icc, correlation, discordance,
-            design_effect` are assumptions; `test` is "t", "z" or "mcnemar"; `alpha` is 0.05.
+            design_effect` are assumptions; `test` is "auto", "t", "z" or "mcnemar"; `alpha` is
+            0.05. "auto" is McNemar's exact test for pass@1 with one trial a side and without
+            clusters, and the t test of case differences otherwise.
 
     Returns:
         A `Power`. For "mcnemar" `power` is at the discordance of the pilot or as assumed, None
-        when an effect that large needs more, and `best_case` is the power when no case gets worse.
+        when an effect that large needs more (`reason` says so), and `best_case` is the power when
+        no case gets worse. That is the smaller one where so few cases change that the test cannot
+        reject: fewer than six at alpha 0.05.
 
     Raises:
         ArgumentError: Too few assumptions, some that contradict each other or the pilot.
@@ -62,13 +73,17 @@ def power(
     Notes:
         The variance of one case's difference is omega^2 + s_A^2 / K_A + s_B^2 / K_B: omega^2
         between cases, s^2 / K trial noise. A pilot of two configs gives it as cases times the
-        squared CR2 standard error, so clusters are in omega^2. With one config omega^2 is
+        squared CR2 standard error, so clusters are in omega^2; where they make it smaller than
+        that of independent cases, which is chance, the latter is taken. With one config omega^2 is
         2 (1 - r) times its variance between cases, r the `correlation` of case rates.
         The t test rejects with the probability of |T| > t_{1 - alpha/2}, T noncentral t with shift
         effect / se. Assumptions enter as beta-binomial trials would: between = icc p (1 - p).
+        McNemar's test rejects with its exact probability at the discordance, which is
+        (b + c + 1) / (n + 2) of the pilot's outcomes, of single trials where `trials` is 1 and
+        the pilot had more, or variance + effect^2 where only rates are assumed.
         A verdict of `tr.compare` also needs the sign flip, which costs power. Simulated with 50,
         100, 150 and 500 cases, "t" promised 10, 5, 5 and 3 points too much at one trial a side,
-        and 5, 2, 0 and 0 at four. Plan single trials with "mcnemar": it is within 3 points.
+        and 5, 2, 0 and 0 at four; "mcnemar" is within 3 points at one trial a side.
 
     References:
         Miller 2024 (arXiv 2411.00640), section 5; Duffy 1984, Biometrics 40:1005.
@@ -81,10 +96,10 @@ def power(
         >>> print(planned.reading.partition(" (")[0])
         1,000 cases with 5 trials a side show a true difference of 0.03 with power 64.4 %
     """
-    full, spread = _opened(counts, plan)
+    full, spread = opened(counts, checked(dict(plan)))
     effect, cases = _effect(effect), _cases(cases, spread)
     if full["test"] == "mcnemar":
-        found, best = _mcnemar_powers(effect, cases, spread, full["alpha"])
+        found, best = exact_powers(effect, cases, spread, full)
         return _answer("power", full, spread, effect=effect, cases=cases, power=found, best=best)
     made = float(_powers(effect, cases, spread, full))
     return _answer("power", full, spread, effect=effect, cases=cases, power=made)
@@ -106,7 +121,8 @@ def mde(
         **plan: As in `tr.power`.
 
     Returns:
-        A `Power` whose `effect` is positive, or None when no difference is shown with that power.
+        A `Power` whose `effect` is positive, or None when no difference is shown with that power
+        (`reason` says why).
         For "mcnemar" `effect` is at the discordance of the pilot or as assumed, and `best_case`
         the smallest effect when no case gets worse.
 
@@ -128,17 +144,12 @@ def mde(
         >>> round(tr.mde(cases=50, test="mcnemar", discordance=0.2).effect, 4)
         0.1757
     """
-    full, spread = _opened(counts, plan)
+    full, spread = opened(counts, checked(dict(plan)))
     cases, target = _cases(cases, spread), _target(power, full)
+    check_rates(spread, full["icc"], 0.0)
     if full["test"] == "mcnemar":
-        effects = [
-            _known(mcnemar_mde(cases, full["alpha"], target, discordance=discordance))
-            for discordance in (spread.discordance, None)
-        ]
-        found = effects[0] if spread.discordance is not None else None
-        return _answer(
-            "mde", full, spread, effect=found, cases=cases, power=target, best=effects[1]
-        )
+        found, best = exact_effects(cases, spread, full, target)
+        return _answer("mde", full, spread, effect=found, cases=cases, power=target, best=best)
     made = _smallest(cases, spread, full, target)
     return _answer("mde", full, spread, effect=made, cases=cases, power=target)
 
@@ -159,8 +170,9 @@ def cases_needed(
         **plan: As in `tr.power`.
 
     Returns:
-        A `Power` whose `cases` is the answer, None when there is none. For "mcnemar" `cases` is
-        at the discordance of the pilot or as assumed, and `best_case` when no case gets worse.
+        A `Power` whose `cases` is the answer, None when there is none below ten million (`reason`
+        says why). For "mcnemar" `cases` is at the discordance of the pilot or as assumed, and
+        `best_case` when no case gets worse.
 
     Raises:
         ArgumentError: Too few assumptions, or some that contradict each other or the pilot.
@@ -183,11 +195,11 @@ def cases_needed(
         >>> tr.cases_needed(pilot, effect=0.03, trials=8).cases
         385
     """
-    full, spread = _opened(counts, plan)
+    full, spread = opened(counts, checked(dict(plan)))
     effect, target = _effect(effect), _target(power, full)
     alpha = full["alpha"]
     if full["test"] == "mcnemar":
-        found = _mcnemar_sizes(effect, spread, alpha, target)
+        found = exact_sizes(effect, spread, full, target)
         return _answer(
             "cases", full, spread, effect=effect, cases=found[0], power=target, best=found[1]
         )
@@ -219,14 +231,15 @@ def power_table(
 
     Args:
         counts: As in `tr.power`.
-        effects: True differences, not 0.
-        cases: Numbers of shared cases, >= 2.
+        effects: True differences, not 0; repeated ones count once.
+        cases: Numbers of shared cases, >= 2; repeated ones count once.
         **plan: As in `tr.power`.
 
     Returns:
         One row per number of cases and effect, in the order given: `cases`, `effect`, `power`,
         for "mcnemar" also `power_best_case`; `trials_baseline`, `trials_candidate`, `test`,
-        `alpha`. Power is null where the effect cannot occur at the discordance.
+        `alpha`. Power is null where the effect cannot occur at the discordance. What the plan
+        rests on and what weakens it is in the results of the other functions.
 
     Raises:
         ArgumentError: As in `tr.power`.
@@ -234,22 +247,25 @@ def power_table(
     Examples:
         >>> import polars as pl, trialframe as tr
         >>> table = tr.power_table(effects=[0.03, 0.05], cases=[200, 1000], rate=0.6, icc=0.5)
+        >>> table["test"].unique().to_list()
+        ['mcnemar']
         >>> table.select("cases", "effect", pl.col("power").round(3)).rows()
-        [(200, 0.03, 0.109), (200, 0.05, 0.221), (1000, 0.03, 0.356), (1000, 0.05, 0.76)]
+        [(200, 0.03, 0.089), (200, 0.05, 0.188), (1000, 0.03, 0.337), (1000, 0.05, 0.744)]
     """
-    full, spread = _opened(counts, plan)
-    sizes = [_cases(size, spread) for size in cases]
-    gaps = [_effect(effect) for effect in effects]
+    full, spread = opened(counts, checked(dict(plan)))
+    sizes = list(dict.fromkeys(_cases(size, spread) for size in cases))
+    gaps = list(dict.fromkeys(_effect(effect) for effect in effects))
     if not sizes or not gaps:
         raise ArgumentError("cases and effects must hold at least one number each.")
     one, two = _trials(full, spread)
     base = {"trials_baseline": one, "trials_candidate": two}
     base |= {"test": full["test"], "alpha": full["alpha"]}
     rows: list[dict[str, Any]] = []
-    if full["test"] == "mcnemar":
+    exact = full["test"] == "mcnemar"
+    if exact:
         for size in sizes:
             for gap in gaps:
-                found, best = _mcnemar_powers(gap, size, spread, full["alpha"])
+                found, best = exact_powers(gap, size, spread, full)
                 row = {"cases": size, "effect": gap, "power": found, "power_best_case": best}
                 rows.append(row | base)
     else:
@@ -259,23 +275,9 @@ def power_table(
             for i, size in enumerate(sizes)
             for j, gap in enumerate(gaps)
         ]
-    types = {"trials_baseline": pl.Float64, "trials_candidate": pl.Float64, "power": pl.Float64}
+    numbers = ("trials_baseline", "trials_candidate", "power")
+    types = dict.fromkeys([*numbers, *(["power_best_case"] if exact else [])], pl.Float64)
     return pl.DataFrame(rows, schema_overrides=types)
-
-
-def _opened(counts: Counts | None, plan: Any) -> tuple[dict[str, Any], Spread]:
-    full = checked(dict(plan))
-    if full["test"] == "mcnemar" and full["trials"] is not None:
-        raise ArgumentError(
-            "trials: McNemar's test looks at one outcome a side. With a pilot that is the "
-            "majority of its trials; without, discordance= is of the outcomes you will have."
-        )
-    spread = spread_of(counts, full)
-    if full["test"] == "mcnemar" and spread.design_effect != 1.0:
-        kept = [note for note in spread.notes if not note.startswith("clusters")]
-        told = "McNemar's test ignores the clusters: its level and power do not hold"
-        spread = replace(spread, design_effect=1.0, notes=(*kept, told))
-    return full, spread
 
 
 def _effect(effect: Any) -> float:
@@ -332,45 +334,16 @@ def _smallest(cases: int, spread: Spread, full: dict[str, Any], target: float) -
     def shortfall(effect: float) -> float:
         return float(_powers(effect, cases, spread, full)) - target
 
-    most = 1.0 if spread.rate is None else 1.0 - spread.rate
-    most = min(most, spread.discordance or 1.0) * (1.0 - 1e-9)
-    if shortfall(most) < 0:
+    most = most_effect(spread) * (1.0 - 1e-9)
+    if most <= 0 or shortfall(most) < 0:
         return None
     return float(brentq(shortfall, 1e-12, most, xtol=1e-12))
-
-
-def _mcnemar_powers(
-    effect: float, cases: int, spread: Spread, alpha: float
-) -> tuple[float | None, float | None]:
-    """Two-sided power at the discordance, and when no case gets worse."""
-    gap = abs(effect)
-    best = None if gap > 1 else mcnemar_power(cases, 0.0, gap, alpha).two_sided
-    psi = spread.discordance
-    if psi is None or gap > psi:
-        return None, best
-    return mcnemar_power(cases, (psi - gap) / 2.0, (psi + gap) / 2.0, alpha).two_sided, best
-
-
-def _mcnemar_sizes(
-    effect: float, spread: Spread, alpha: float, target: float
-) -> tuple[int | None, int | None]:
-    gap, psi = abs(effect), spread.discordance
-    if gap > 1:
-        return None, None
-    best = mcnemar_cases(0.0, gap, alpha, target)
-    if psi is None or gap > psi:
-        return None, best
-    return mcnemar_cases((psi - gap) / 2.0, (psi + gap) / 2.0, alpha, target), best
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 def _trials(full: dict[str, Any], spread: Spread) -> tuple[float | None, float | None]:
     if full["trials"] is not None:
         return float(full["trials"][0]), float(full["trials"][1])
-    if full["test"] == "mcnemar" and spread.trials is None:
+    if full["test"] == "mcnemar" and spread.trials is None and not full["single"]:
         return None, None
     return spread.trials or (1.0, 1.0)
 
@@ -388,6 +361,7 @@ def _answer(
     """The result, with its sentence."""
     exact = full["test"] == "mcnemar"
     variance = None if exact or effect is None else variance_of(spread, full, effect)
+    psi = discordance_at(effect, spread, full) if exact and effect else spread.discordance
     one, two = _trials(full, spread)
     made = Power(
         solved_for=solved_for,
@@ -403,8 +377,11 @@ def _answer(
         sd=None if variance is None else sqrt(variance),
         se=None if variance is None or cases is None else sqrt(variance / cases),
         design_effect=spread.design_effect,
-        discordance=spread.discordance if exact else None,
+        discordance=psi if exact else None,
         assumptions=spread.notes,
+        warnings=spread.warnings,
+        reason=None,
         reading="",
     )
-    return replace(made, reading=reading(made))
+    made = replace(made, reason=reason(made, most_effect(spread)))
+    return replace(made, reading=reading(made, spread.discordance_words))

@@ -56,7 +56,8 @@ class Sequential(Result):
         warnings: What weakens the statement.
         claim: One sentence.
         path: One row per pair, in order: `pair, case, rate_baseline, rate_candidate, diff,
-            wins, losses, log_e, pvalue, low, high`; the bounds on a grid of 0.002, outwards.
+            wins, losses, log_e, pvalue, low, high`; the bounds on a grid of 0.002, outwards, but
+            in the last row, which holds `low` and `high` themselves.
     """
 
     baseline: str
@@ -181,7 +182,6 @@ def _followed(
     )
     crossed = np.flatnonzero(log_e >= needed)
     at = int(crossed[0]) if len(crossed) else None
-    bounds = betting_interval((diff + 1.0) / 2.0, Betting(level=1.0 - alpha))
     net = None if cost is None else log_e_one_sided(wins, losses, cost / (1.0 + cost))
     last = float(log_e[-1])
     made = Sequential(
@@ -197,8 +197,8 @@ def _followed(
         wins=int(wins[-1]),
         losses=int(losses[-1]),
         diff=float(diff.mean()),
-        low=float(2.0 * bounds.low - 1.0),
-        high=float(2.0 * bounds.high - 1.0),
+        low=float(path["low"][-1]),
+        high=float(path["high"][-1]),
         trials=first,
         order=data.order,
         break_cost=cost,
@@ -220,7 +220,9 @@ def _path(data: Ordered, first: int, level: float) -> pl.DataFrame:
     passed_a, passed_b, diff = 2 * a > first, 2 * b > first, (b - a) / first
     wins, losses = np.cumsum(passed_b & ~passed_a), np.cumsum(passed_a & ~passed_b)
     log_e = log_e_two_sided(wins, losses)
-    bounds = betting_path((diff + 1.0) / 2.0, Betting(level=level))
+    scores, how = (diff + 1.0) / 2.0, Betting(level=level)
+    bounds, last = betting_path(scores, how), betting_interval(scores, how)
+    bounds.low[-1], bounds.high[-1] = last.low, last.high  # finer than the grid
     return pl.DataFrame(
         {
             "pair": np.arange(1, len(diff) + 1),
