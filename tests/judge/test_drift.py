@@ -247,3 +247,17 @@ def test_labels_that_are_not_held_out_are_told() -> None:
     table = pl.concat([held.with_columns(split=pl.lit("test")), seen])
     got = tr.judge_drift(tr.calibrate(table, config="run"), "a", "b")
     assert "not held out" in got.warnings[0]
+
+
+@pytest.mark.parametrize("paired", ["paired", "unpaired"])
+def test_many_labels_need_no_square_of_them(paired: str) -> None:
+    rng = np.random.default_rng(0)
+    cases = np.arange(1_000_000)
+    label = rng.random(len(cases)) < 0.6
+    judge = np.where(rng.random(len(cases)) < 0.9, label, ~label)
+    table = pl.DataFrame({"case": cases // (1 + (paired == "paired")), "judge": judge})
+    runs = pl.Series(["a", "b"]).sample(len(cases), with_replacement=True, seed=0)
+    if paired == "paired":
+        runs = pl.Series(["a", "b"] * (len(cases) // 2))
+    found = tr.judge_drift(table.with_columns(run=runs, label=label), "a", "b", config="run")
+    assert found.status == "pass"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from trialframe.errors import ArgumentError
-from trialframe.kernels.unpaired import TESTS, boschloo, fisher, least_p, z_test
+from trialframe.kernels.unpaired import TESTS, barnard, boschloo, fisher, least_p, z_test
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,6 +53,44 @@ def test_golden(golden: Golden) -> None:
         assert exact.less[0] == pytest.approx(expected["fisher_less"], abs=1e-9)
         got = boschloo(*counts, alternative="two-sided")[0]
         assert got == pytest.approx(expected["boschloo_two_sided"], abs=1e-7)
+        other = barnard(*counts, alternative="two-sided")[0]
+        assert other == pytest.approx(expected["barnard_two_sided"], abs=1e-7)
+
+
+def test_boschloo_one_sided_golden(golden: Golden) -> None:
+    for entry in golden("boschloo_one_sided"):
+        asked, expected = entry["inputs"], entry["expected"]
+        counts = arrays(asked["n_base"], asked["c_base"], asked["n_cand"], asked["c_cand"])
+        assert boschloo(*counts)[0] == pytest.approx(expected["p"], abs=1e-7)
+        least = least_p(counts[0], counts[2])[0]
+        assert least == pytest.approx(expected["min_attainable_p"], rel=1e-9)
+
+
+def test_barnard_agrees_with_scipy_when_configs_are_columns() -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(25):
+        n_a, n_b = rng.integers(2, 12, 2)
+        c_a, c_b = rng.integers(0, n_a + 1), rng.integers(0, n_b + 1)
+        if c_a + c_b in {0, n_a + n_b}:
+            continue
+        table = [[c_b, c_a], [n_b - c_b, n_a - c_a]]
+        for alternative in ("less", "greater", "two-sided"):
+            wanted = stats.barnard_exact(table, alternative=alternative, n=256).pvalue
+            got = barnard(*arrays(n_a, c_a, n_b, c_b), alternative=alternative)[0]
+            assert got >= wanted - 1e-6  # which loses ties to rounding
+            assert alternative == "two-sided" or got <= wanted + 0.01
+
+
+def test_barnard_by_enumeration() -> None:
+    n_a, c_a, n_b, c_b = 5, 4, 3, 1
+    z = {
+        (x, y): z_test(*arrays(n_a, x, n_b, y)).z[0] for x in range(n_a + 1) for y in range(n_b + 1)
+    }
+    region = [k for k, value in z.items() if np.nan_to_num(value) <= z[c_a, c_b] + 1e-9]
+    q = np.linspace(0, 1, 20_001)
+    chance = sum(stats.binom.pmf(x, n_a, q) * stats.binom.pmf(y, n_b, q) for x, y in region)
+    got = barnard(*arrays(n_a, c_a, n_b, c_b))[0]
+    assert got == pytest.approx(float(np.max(chance)), abs=1e-7)
 
 
 def test_z_gate_golden(golden: Golden) -> None:
@@ -124,6 +162,7 @@ def test_least_p_is_what_the_tests_attain(n_a: int, n_b: int) -> None:
     counts = every(n_a, n_b)
     attained = {
         "boschloo": boschloo(*counts).min(),
+        "barnard": barnard(*counts).min(),
         "fisher": fisher(*counts).less.min(),
         "fisher_mid": fisher(*counts).mid_less.min(),
         "z": stats.norm.cdf(z_test(*counts).z.min()),
@@ -171,3 +210,22 @@ def test_unknown_words_name_what_there_is() -> None:
         boschloo(*arrays(1, 1, 1, 1), alternative="les")
     with pytest.raises(ArgumentError, match="Did you mean 'fisher'"):
         least_p(*arrays(1, 1), "fischer")
+
+
+@pytest.mark.parametrize(
+    "sides", [(5000, 4000, 6000, 4900), (100_000, 50, 90_000, 90), (5000, 2450, 5000, 2550)]
+)
+def test_fisher_of_large_tables(sides: tuple[int, ...]) -> None:
+    from scipy.stats import fisher_exact
+
+    got = fisher(*(np.array([count]) for count in sides))
+    n_a, c_a, n_b, c_b = sides
+    for found, word in ((got.two_sided, "two-sided"), (got.less, "less"), (got.greater, "greater")):
+        wanted = fisher_exact([[c_b, n_b - c_b], [c_a, n_a - c_a]], word).pvalue
+        assert found[0] == pytest.approx(wanted, rel=1e-8)
+
+
+def test_fisher_of_a_million_trials_needs_no_square_of_them() -> None:
+    sides = (np.array([count, count]) for count in (700_000, 350_000, 300_000, 151_000))
+    got = fisher(*sides)
+    assert got.two_sided == pytest.approx([0.0022502] * 2, rel=1e-4)
