@@ -4,7 +4,7 @@ Trials are rows, counts are one group-by away, and every statement about them co
 estimand, a method and what was left out.
 """
 
-from trialframe.audit import check_trials
+from trialframe.audit import audit, check_trials
 from trialframe.comparison.compare import compare
 from trialframe.comparison.compare_all import compare_all
 from trialframe.comparison.headlines import Headlines, compare_rates
@@ -86,6 +86,7 @@ __all__ = [
     "TrialframeError",
     "VarianceComponents",
     "Verdicts",
+    "audit",
     "beta_binomial",
     "calibrate",
     "cases_needed",

@@ -24,6 +24,12 @@ MANY_CASES = 50
 MINORITY = 10
 """Without measures, equal verdicts are reported from this many cases, so many of each kind."""
 
+NEARLY = 0.8
+"""Share of cases with an equal clock from which a run is a copy that was changed."""
+
+MANY_ALIKE = 20
+"""A clock that so many trials of a case share tells no runs apart."""
+
 RUN = ("config", "trial")
 
 
@@ -106,3 +112,36 @@ def _evidence(members: pl.DataFrame) -> pl.DataFrame:
     )
     severity = pl.when("clock").then(pl.lit("error")).when("likely").then(pl.lit("warning"))
     return facts.select("config", "set", severity=severity)
+
+
+def nearly_copied(trials: pl.DataFrame) -> pl.DataFrame:
+    """Pairs of runs of one config that share the exact clock of nearly all their cases.
+
+    Args:
+        trials: Trials with config, case, trial and one of `CLOCKS`.
+
+    Returns:
+        One row a pair: `config, trial, trial_right, alike, cases`. Copies of which all is equal
+        are pairs too.
+    """
+    found = []
+    for clock in (name for name in CLOCKS if name in trials):
+        rows = trials.select(*RUN, "case", clock).drop_nulls()
+        same = rows.filter(pl.len().over("config", "case", clock).is_between(2, MANY_ALIKE))
+        pairs = same.join(same, on=["config", "case", clock]).filter(
+            pl.col("trial") < pl.col("trial_right")
+        )
+        alike = pairs.group_by("config", "trial", "trial_right").agg(
+            alike=pl.col("case").n_unique(), values=pl.col(clock).n_unique()
+        )
+        sizes = rows.group_by(RUN).agg(cases=pl.col("case").n_unique())
+        alike = alike.join(sizes, on=RUN)
+        nearly = pl.col("alike") >= NEARLY * pl.col("cases")
+        found.append(alike.filter(nearly & (pl.col("values") >= DISTINCT)).drop("values"))
+    if not found:
+        return pl.DataFrame()
+    return (
+        pl.concat(found)
+        .unique(["config", "trial", "trial_right"], keep="first")
+        .sort("config", "trial", "trial_right")
+    )

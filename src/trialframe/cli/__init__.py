@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trialframe.cli import (
+    _audit,
     _check,
     _compare,
     _correct,
@@ -65,6 +66,7 @@ for command in (
     _curves.decay,
     _curves.seq,
     _make.sql,
+    _audit.audit,
     _check.check,
     _check.doctor,
     _make.simulate,

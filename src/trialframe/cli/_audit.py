@@ -1,0 +1,120 @@
+"""The command audit."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import polars as pl
+import typer
+
+from trialframe.audit import audit as find
+from trialframe.cli import _options as opt
+from trialframe.cli._output import output_of
+from trialframe.errors import ArgumentError, short
+
+CLAIM = "What is claimed, and of what"
+
+
+def _named(flag: str, metavar: str, text: str) -> typer.models.OptionInfo:
+    made: typer.models.OptionInfo = typer.Option(
+        flag, metavar=metavar, help=text, rich_help_panel=CLAIM
+    )
+    return made
+
+
+Baseline = Annotated[
+    str | None, _named("--baseline", "CONFIG", "Audit the comparison of this config")
+]
+Candidate = Annotated[str | None, _named("--candidate", "CONFIG", "with this one only.")]
+Annotations = Annotated[
+    str | None,
+    _named(
+        "--annotations",
+        "FILE",
+        "What reviewers say of cases: false_negative, underspecified, public, source_date...",
+    ),
+]
+Public = Annotated[
+    str | None, _named("--public", "COLUMN", "Whether the source of a case is public.")
+]
+SourceDate = Annotated[
+    str | None, _named("--source-date", "COLUMN", "Day from which the source was public.")
+]
+ReleaseDate = Annotated[
+    list[str] | None,
+    _named(
+        "--release-date",
+        "COLUMN|CONFIG=DAY",
+        "Release day of a config: a column, or config=2025-04-30, repeatable.",
+    ),
+]
+All = Annotated[
+    bool,
+    typer.Option(
+        "--all", help="Also list every rule that could not be tried.", rich_help_panel="Output"
+    ),
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Exit 1 on warnings too.", rich_help_panel="Output")
+]
+
+
+@opt.takes_columns
+def audit(
+    files: opt.Files,
+    *,
+    columns: opt.Columns,
+    baseline: Baseline = None,
+    candidate: Candidate = None,
+    annotations: Annotations = None,
+    public: Public = None,
+    source_date: SourceDate = None,
+    release_date: ReleaseDate = None,
+    everything: All = False,
+    strict: Strict = False,
+    format_: opt.Format = None,
+    output: opt.To = None,
+) -> int:
+    """Audit a table before a claim is made from it; exit 1 on errors, with --strict on warnings."""
+    from trialframe.report import text
+
+    out = output_of(format_, output)
+    found = find(
+        files,
+        baseline=baseline,
+        candidate=candidate,
+        annotations=annotations,
+        public=public,
+        source_date=source_date,
+        release_date=_release(release_date),
+        show="all" if everything else "findings",
+        threshold=columns.threshold,
+        **columns.arguments(),
+    )
+    words = [opt.as_options(line).replace('show="all"', "--all") for line in found["remedy"]]
+    told = found.with_columns(pl.Series("remedy", words, pl.String))
+    out.write(
+        found,
+        table=lambda console: text.print_findings(console, told),
+        markdown=lambda: text.markdown_frame(told),
+    )
+    bad = {"error", "warning"} if strict else {"error"}
+    return int(bool(bad & set(found["severity"])))
+
+
+def _release(given: list[str] | None) -> str | dict[str, str] | None:
+    """A column, or the release day of each config."""
+    if not given:
+        return None
+    if len(given) == 1 and "=" not in given[0]:
+        return given[0]
+    days: dict[str, str] = {}
+    for item in given:
+        config, sign, day = item.rpartition("=")
+        if not sign or config in days:
+            raise ArgumentError(
+                f"--release-date {short(item)}: name one column, or every config once with its "
+                "day, as in --release-date config=2025-04-30."
+            )
+        days[config] = day
+    return days
