@@ -290,3 +290,19 @@ def test_size_with_unequal_trials() -> None:
         both += got.pvalue < 0.05
     assert flips / runs > 0.15
     assert both / runs < 0.05 + 3 * np.sqrt(0.05 * 0.95 / runs)
+
+
+def test_unequal_trials_golden(golden: Golden) -> None:
+    for entry in golden("paired_unequal_trials"):
+        sides = [
+            np.array([case[key] for case in entry["inputs"]["cases"]])
+            for key in ("n_a", "c_a", "n_b", "c_b")
+        ]
+        got, wanted = rate_test(*sides, np.random.default_rng(0)), entry["expected"]
+        assert got.sign_flip.pvalue == pytest.approx(wanted["sign_flip_p"], abs=1e-12)
+        assert got.permutation is not None
+        assert got.permutation.pvalue == pytest.approx(
+            wanted["within_case_permutation_p"], abs=1e-12
+        )
+        assert got.pvalue == pytest.approx(wanted["pvalue"], abs=1e-12)
+        assert got.exact is wanted["sign_flip_is_exact"]

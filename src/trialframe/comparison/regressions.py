@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Sides = tuple[Ints, Ints, Ints, Ints]
 
-METHODS = {"boschloo": "boschloo", "fisher": "fisher_mid", "z": "z"}
+METHODS = {"boschloo": "boschloo", "barnard": "barnard", "fisher": "fisher_mid", "z": "z"}
 ADJUSTMENTS = ("holm", "bh", "tarone", "none")
 Z_GATE = 1.96
 
@@ -62,8 +62,8 @@ def regressions(
         counts: Counts that hold both configs.
         baseline: Config to compare with.
         candidate: Config under test.
-        method: "boschloo" (exact, one-sided), "fisher" (mid-p, one-sided), or "z" (the pooled z
-            gate at 1.96 that other tools use, without adjustment; not exact).
+        method: "boschloo" or "barnard" (exact, one-sided), "fisher" (mid-p, one-sided), or "z"
+            (the pooled z gate at 1.96 that other tools use, without adjustment; not exact).
         adjust: Over the tested cases: "holm", "bh" (false discovery rate), "tarone" (discrete
             tests), or "none". Worse and better are families of their own.
         alpha: Level of each family, in (0, 1).
@@ -167,9 +167,9 @@ def _transition(sides: Sides) -> pl.Series:
 
 def _pvalues(sides: Sides, z: Floats, test: str) -> tuple[Floats, Floats]:
     """One-sided p-values for worse and for better."""
-    if test == "boschloo":
-        worse = unpaired.boschloo(*sides, alternative="less")
-        return worse, unpaired.boschloo(*sides, alternative="greater")
+    if test in {"boschloo", "barnard"}:
+        kernel = unpaired.boschloo if test == "boschloo" else unpaired.barnard
+        return kernel(*sides, alternative="less"), kernel(*sides, alternative="greater")
     if test == "fisher_mid":
         found = unpaired.fisher(*sides)
         return found.mid_less, found.mid_greater
