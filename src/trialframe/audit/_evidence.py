@@ -221,21 +221,23 @@ def _date(frame: pl.DataFrame, name: str, *, given: bool) -> pl.Expr:
 def _released(trials: pl.DataFrame, named: Named) -> tuple[pl.DataFrame, str | None]:
     """Release dates of configs; and a column of that name which dates cases, if that is so."""
     given = named.release_date
+    schema = {"config": pl.String, "release_date": pl.Date}
+    told = pl.DataFrame(schema=schema)
     if given is not None and not isinstance(given, str):
         days = [_day(config, value) for config, value in given.items()]
-        rows = {"config": list(given), "release_date": days}
-        return pl.DataFrame(rows, schema={"config": pl.String, "release_date": pl.Date}), None
+        told = pl.DataFrame({"config": list(given), "release_date": days}, schema=schema)
+        given = None
     name = _present(trials, given, RELEASED)
-    none = pl.DataFrame(schema={"config": pl.String, "release_date": pl.Date})
     if name is None:
-        return none, None
+        return told, None
     day = _date(trials, name, given=given == name)
     dated = trials.select("config", "case", day=day).drop_nulls("day")
     per_config = dated.group_by("config").agg(pl.col("day").min(), days=pl.col("day").n_unique())
-    if (per_config["days"] == 1).all():
-        return per_config.select("config", release_date="day").sort("config"), None
-    # dates that vary within a config belong to its cases
-    return none, name
+    if (per_config["days"] > 1).any():
+        return told, name  # dates that vary within a config belong to its cases
+    if told.height:
+        return told, None
+    return per_config.select("config", release_date="day").sort("config"), None
 
 
 def _day(config: str, value: Any) -> date:

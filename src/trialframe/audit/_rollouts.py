@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from trialframe.audit._copies import CLOCKS, nearly_copied, sets_of_copies
@@ -221,7 +222,7 @@ def _not_interleaved(data: Audited) -> Finding | Skip | None:
     shares = later_shares(place, known["started_at"].cast(pl.Int64).to_numpy(), len(configs))
     rows = [
         (configs[a], configs[b], float(shares[a, b]))
-        for a, b in zip(*(shares >= APART).nonzero(), strict=True)
+        for a, b in np.argwhere(shares >= APART).tolist()
         if a != b
     ]
     if not rows:
