@@ -265,8 +265,13 @@ def test_guard_columns_and_values_may_hold_equals_signs() -> None:
         ({"looks": 0}, ArgumentError, "looks"),
         ({"looks": 1.5}, ArgumentError, "looks"),
         ({"by": "repos"}, ColumnError, r"no column 'repos'.*Did you mean 'repo'"),
-        ({"by": "n_baseline"}, ColumnError, "no column 'n_baseline'"),
-        ({"by": "case"}, ColumnError, "no column 'case'"),
+        ({"by": "n_baseline"}, ColumnError, "'n_baseline' is a column of the result. Rename"),
+        ({"by": "wins"}, ColumnError, "by: 'wins' is a column of the result. Rename yours"),
+        ({"guard": "wins=1"}, ColumnError, "guard 'wins=1': 'wins' is a column of the result"),
+        ({"guard": pl.col("wins") == 1}, ArgumentError, r"They have 'case', 'repo'"),
+        ({"by": "case"}, ColumnError, "would make every case a group of its own"),
+        ({"by": "cluster"}, ColumnError, "have no clusters.*cluster='column'"),
+        ({"guard": "cluster=a"}, ColumnError, "guard 'cluster=a': the cases have no clusters"),
         ({"by": 3}, ArgumentError, "by == 3"),
         ({"guard": "repos=a"}, ColumnError, r"no column 'repos'.*Did you mean 'repo'"),
         ({"guard": "repo=c"}, ArgumentError, r"no case has repo 'c'. Available: 'a', 'b'"),
@@ -344,15 +349,104 @@ def test_clusters_are_checked_beside() -> None:
     assert (alone.ignores_clusters, alone.clusters, alone.p_clusters) == (False, None, None)
     one = ["x"] * 20 + ["y"] * 2 + ["z"] * 28
     got = tr.gate(compared(of_ledger(20, 2, 28, cluster=one)))
-    assert (got.verdict, got.ignores_clusters, got.clusters) == ("ship", True, 3)
+    assert (got.verdict, got.ignores_clusters, got.clusters) == ("hold", True, 3)
     assert got.p_clusters == 0.5  # 20 and -4: two of four sign patterns reach 16
-    assert any("3 whole clusters" in text for text in got.warnings)
+    assert not any("whole clusters" in text for text in got.warnings)  # a reason says it
+    few = [f"{i}" for i in range(7)] + ["z"] * 43
+    held = tr.gate(compared(of_ledger(7, 0, 43, cluster=few)))
+    assert (held.verdict, held.p_clusters) == ("hold", 1 / 128)
+    assert any("8 whole clusters" in text for text in held.warnings)
     spread = [f"{i % 20}" for i in range(50)]
     fine = tr.gate(compared(of_ledger(20, 2, 28, cluster=spread)), by="cluster")
     assert fine.p_clusters is not None
     assert fine.p_clusters < 0.05
+    assert tr.gate(compared(of_ledger(20, 2, 28, cluster=spread))).verdict == "ship"
     assert not any("whole clusters" in text for text in fine.warnings)
     assert fine.groups.height == 20
+
+
+def test_wins_of_one_cluster_do_not_ship() -> None:
+    cluster = ["c0"] * 14 + [f"c{1 + i % 9}" for i in range(46)]
+    pairs = of_ledger(14, 0, 46, cluster=cluster)
+    got = tr.gate(compared(pairs))
+    assert (got.verdict, got.exit_code, got.wins_missing) == ("hold", 1, None)
+    assert (got.clusters, got.p_clusters, got.pvalue < 0.05) == (10, 0.5, True)
+    assert got.headline.startswith(
+        "Hold: the wins do not hold when whole clusters are flipped: p = 0.5 over 1 cluster with "
+        "a net gain or loss, not below 0.05"
+    )
+    assert "units = cases" in got.reasons[0]
+    assert got.claim.endswith("these cases cannot tell which is better.")
+    assert tr.gate(compared(pairs), alpha=1).verdict == "ship"
+    assert tr.gate(compared(pairs.drop("cluster"))).verdict == "ship"
+    assert tr.gate(compared(pairs), guard="cluster=c0").verdict == "hold"
+
+
+def test_the_check_of_clusters_is_strict_and_comes_after_breach_and_before_dont_ship() -> None:
+    pairs = of_ledger(4, 0, 4, cluster=["a", "b", "a", "b", "x", "x", "y", "y"])
+    assert tr.gate(compared(pairs), break_cost=1, alpha=0.25).verdict == "hold"  # p = 1/4
+    assert tr.gate(compared(pairs), break_cost=1, alpha=0.2501).verdict == "ship"
+    breach = of_ledger(14, 1, 45, cluster=["a"] * 14 + ["b"] + ["c"] * 45)
+    assert tr.gate(compared(breach)).verdict == "hold"
+    assert tr.gate(compared(breach), by="cluster").verdict == "dont_ship"
+    worse = of_ledger(2, 9, 40, cluster=["a"] * 51)
+    assert tr.gate(compared(worse)).verdict == "dont_ship"
+
+
+@settings(max_examples=60, deadline=None)
+@given(MORE, st.sampled_from([1, 1.5, 2]), st.sampled_from([0.05, 0.3, 1]))
+def test_with_clusters_shipping_needs_both_tests(rows: Rows, cost: float, alpha: float) -> None:
+    rows = clipped([(n, a, n, b) for n, a, _, b in rows])
+    asked: dict[str, Any] = {"break_cost": cost, "alpha": alpha, "max_breakage": 1}
+    pairs = of_rows(rows, cluster=[str(i % 4) for i in range(len(rows))])
+    got = tr.gate(compared(pairs), **asked)
+    alone = tr.gate(compared(pairs.drop("cluster")), **asked)
+    assert got.p_clusters is not None
+    if alone.verdict == "ship":
+        assert got.verdict == ("ship" if got.p_clusters < alpha else "hold")
+    else:
+        assert got.verdict == alone.verdict
+
+
+def test_clusters_are_dropped_with_units_cases() -> None:
+    case = [f"{i:02d}" for i in range(60)]
+    table = {"case": case, "cluster": ["c0"] * 14 + [f"c{1 + i % 9}" for i in range(46)], "n": 1}
+    base = pl.DataFrame({"config": "base", **table, "c": [0] * 14 + [1] * 46})
+    counts = tr.Counts(
+        pl.concat([base, base.with_columns(config=pl.lit("new"), c=pl.col("n").cast(pl.Int64))])
+    )
+    assert tr.gate(tr.compare(counts, "base", "new")).verdict == "hold"
+    found = tr.compare(counts, "base", "new", units="cases")
+    assert tr.gate(found).verdict == "ship"
+    for asked in ({"by": "cluster"}, {"guard": "cluster=c0"}):
+        with pytest.raises(ColumnError, match=r'units="cases" drops the clusters\.'):
+            tr.gate(found, **asked)  # type: ignore[arg-type]
+
+
+def test_broken_cases_are_named() -> None:
+    got = tr.gate(compared(of_ledger(3, 2, 5)[::-1]))
+    assert got.broken == ("case 0003", "case 0004")
+    assert tr.gate(compared(of_ledger(3, 0, 5))).broken == ()
+    assert got.to_dict()["broken"] == ["case 0003", "case 0004"]
+    assert got.to_frame()["broken"].to_list() == ["case 0003; case 0004"]
+
+
+def test_one_loss_without_a_win_is_said_so() -> None:
+    got = tr.gate(compared(of_ledger(0, 1, 20, level=["x"] * 21)), by="level")
+    assert "level=x: 1 loss, no win: net gain -2" in got.reasons
+
+
+def test_without_solved_cases_nothing_breaks() -> None:
+    got = tr.gate(compared(of_ledger(9, 0, 0)))
+    assert "no breakage: base solves no case that could break" in got.reasons
+
+
+def test_control_characters_are_written_out() -> None:
+    pairs = of_ledger(20, 2, 28, level=["x\n\x1b[31m\u202e"] * 50)
+    got = tr.gate(compared(pairs, candidate="new\r\x9b", warnings=("\x1b",)), by="level")
+    texts = [got.headline, got.claim, *got.reasons, *got.warnings, *repr(got).split("\n")]
+    assert all(text.isprintable() for text in texts)
+    assert "new\\r\\x9b" in got.headline
 
 
 def test_what_the_gate_does_not_use_is_told() -> None:
@@ -489,6 +583,28 @@ def test_swebench_between_two_systems_by_repo(shared_data: Path) -> None:
     assert same.height == 2
     assert same["wins"].n_unique() == same["losses"].n_unique() == 1
     assert got.wins - got.losses == round(500 * (found.diff or 0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cost", [1, 2])
+def test_shocks_of_whole_clusters_do_not_ship(cost: int) -> None:
+    """12 clusters of 20 cases, mean net gain 0: the binomial alone ships three times too often."""
+    rng, runs, alpha = np.random.default_rng(11), 1_000, 0.05
+    fair = cost / (1 + cost)
+    cluster = [f"{i // 20:02d}" for i in range(240)]
+    ships, alone = 0, 0
+    for _ in range(runs):
+        shock = np.repeat(rng.choice([-0.25, 0.25], 12), 20)
+        changed, up = rng.random((2, 240))
+        win, loss = ((changed < 0.4) & (up < fair + shock), (changed < 0.4) & (up >= fair + shock))
+        rows = [(1, int(b), 1, int(a)) for a, b in zip(win, loss, strict=True)]
+        got = tr.gate(
+            compared(of_rows(rows, cluster=cluster)), break_cost=cost, alpha=alpha, max_breakage=1
+        )
+        ships += got.verdict == "ship"
+        alone += got.pvalue < alpha
+    assert ships / runs <= alpha + 3 * math.sqrt(alpha * (1 - alpha) / runs)
+    assert alone / runs > 2 * alpha
 
 
 @pytest.mark.slow

@@ -134,7 +134,9 @@ def test_only_blocking_rules_decide() -> None:
     ]
     got = tr.gate_policy(COUNTS, *SIDES, {"rule": rules})
     assert (got.verdict, got.exit_code, got.gate) == ("ship", 0, None)
-    assert got.headline == "Ship: cirrus-pro satisfies the one rule that decides."
+    assert got.headline == (
+        "Ship: cirrus-pro satisfies the one rule that decides; 1 warning: nice."
+    )
     assert got.warnings[0].startswith("rule 'nice': value of pass@1 is 0.563333")
     rules[1]["tier"] = "block"
     got = tr.gate_policy(COUNTS, *SIDES, {"rule": rules})
@@ -142,6 +144,37 @@ def test_only_blocking_rules_decide() -> None:
     assert got.headline == (
         "Don't ship: rule 'nice': value of pass@1 is 0.563333, must be >= 0.99."
     )
+
+
+def test_many_warnings_are_counted() -> None:
+    rules = [{"name": f"r{i}", "rule": "value >= 0.99", "tier": "warn"} for i in range(5)]
+    got = tr.gate_policy(COUNTS, *SIDES, {"rule": rules})
+    assert got.headline.endswith("; 5 warnings: r0, r1, r2 and 2 more.")
+    gated = tr.gate_policy(COUNTS, *SIDES, {"gate": {}, "rule": rules[:1]})
+    assert gated.gate is not None
+    assert gated.headline == f"{gated.gate.headline.removesuffix('.')}; 1 warning: r0."
+
+
+def test_units_hold_for_gate_and_rules() -> None:
+    rules = [{"name": "it", "rule": "difference >= -0.02", "bound": "lower"}]
+    rules += [{"name": "own", "rule": "value >= 0.2", "bound": "lower"}]
+    policy = {"gate": {}, "rule": rules}
+    cases = tr.gate_policy(COUNTS, *SIDES, policy, units="cases")
+    found = tr.compare(COUNTS, *SIDES, units="cases")
+    row = tr.summary(COUNTS.select(SIDES[1]), metrics=["pass@1"], units="cases").row(0, named=True)
+    assert cases.gate == tr.gate(found)
+    assert cases.rules["observed"].to_list() == [found.low, row["low"]]
+    written = tr.gate_policy(COUNTS, *SIDES, {"units": "cases", **policy})
+    assert (written.gate, written.headline) == (cases.gate, cases.headline)
+    same = tr.gate_policy(COUNTS, *SIDES, {"units": "cases", **policy}, units="cases")
+    assert same.gate == cases.gate
+    default = tr.gate_policy(COUNTS, *SIDES, policy)
+    assert default.gate == tr.gate(tr.compare(COUNTS, *SIDES))
+    assert default.gate != cases.gate
+    with pytest.raises(ArgumentError, match="units == 'clusters', but policy says 'cases'"):
+        tr.gate_policy(COUNTS, *SIDES, {"units": "cases", **policy}, units="clusters")
+    with pytest.raises(ArgumentError, match="units == 'x'"):
+        tr.gate_policy(COUNTS, *SIDES, policy, units="x")
 
 
 def test_an_undefined_bound_holds() -> None:
@@ -261,6 +294,9 @@ def test_a_file_and_its_content_say_the_same(tmp_path: Path) -> None:
         ({"gate": {"by": 3}}, "by == 3"),
         ({"gate": {"guard": [3]}}, "guard"),
         ({"gate": {"looks": 0}}, "looks == 0"),
+        ({"gate": {"units": "cases"}}, r"\[gate\]: units holds for the rules too"),
+        ({"units": "case", "gate": {}}, "policy: units == 'case'.*Did you mean 'cases'"),
+        ({"units": 3, "gate": {}}, "policy: units == 3"),
     ],
 )
 def test_unknown_keys_and_wrong_types_are_refused(policy: dict[str, Any], words: str) -> None:

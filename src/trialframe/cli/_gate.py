@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from trialframe.cli import _options as opt
-from trialframe.cli._estimate import Units, loaded
+from trialframe.cli._estimate import loaded
 from trialframe.cli._output import Output, output_of, say
 from trialframe.comparison.compare import compare
 from trialframe.decide.gate import Decision
 from trialframe.decide.gate import gate as decided
-from trialframe.decide.policy import Policy, policy_of
+from trialframe.decide.policy import UNITS, Policy, policy_of
 from trialframe.decide.rules import PolicyDecision, gate_policy
-from trialframe.errors import ArgumentError
+from trialframe.errors import ArgumentError, ColumnError, short
 from trialframe.read import read
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 ABOUT_GATE = "Gate"
 OWN = {"case", "cluster"}
@@ -62,7 +59,17 @@ PolicyFile = Annotated[
     typer.Option(
         "--policy",
         metavar="FILE",
-        help="TOML file with [gate] settings and [[rule]] rows.",
+        help=r"TOML file with \[gate] settings and \[\[rule]] rows, and units above them.",
+        rich_help_panel=ABOUT_GATE,
+    ),
+]
+
+UnitsIfGiven = Annotated[
+    str | None,
+    typer.Option(
+        "--units",
+        metavar="WORD",
+        help="clusters where there are some (the default), or cases, without the clusters' check.",
         rich_help_panel=ABOUT_GATE,
     ),
 ]
@@ -80,7 +87,7 @@ def gate(
     guard: Guards = None,
     looks: Looks = None,
     policy: PolicyFile = None,
-    units: Units = "clusters",
+    units: UnitsIfGiven = None,
     seed: opt.Seed = 0,
     unscored: opt.Unscored = None,
     zeros: opt.Zeros = None,
@@ -96,29 +103,33 @@ def gate(
     out = output_of(format_, output)
     settings = settings_of(break_cost, alpha, max_breakage, by, guard, looks)
     asked = None if policy is None else policy_of(policy)
-    elsewhere = [*settings, *(["units"] if units != "clusters" else [])]
-    if asked is not None and elsewhere:
+    if asked is not None and settings:
         raise ArgumentError(
-            f"--{elsewhere[0].replace('_', '-')} and --policy: write the settings of the gate in "
-            "the [gate] table of the policy, or leave --policy out."
+            f"--{next(iter(settings)).replace('_', '-')} and --policy: write the settings of the "
+            "gate in the [gate] table of the policy, or leave --policy out."
         )
-    data = loaded(
-        files,
-        columns,
-        by=columns_of(settings, asked),
-        zeros=zeros,
-        unscored=opt.unscored_of(unscored),
-        keep=keep,
-        attempts=attempts,
-    )
+    kept = columns_of(settings, asked)
+    try:
+        data = loaded(
+            files,
+            columns,
+            by=[*kept],
+            zeros=zeros,
+            unscored=opt.unscored_of(unscored),
+            keep=keep,
+            attempts=attempts,
+        )
+    except ColumnError as error:
+        raise _named(error, kept) from error
     made: Decision | PolicyDecision
     if asked is None:
-        found = compare(data.counts, baseline, candidate, units=units, seed=seed)
+        found = compare(data.counts, baseline, candidate, units=units or UNITS[0], seed=seed)
         made = decided(found, **settings)
     else:
         runs = any(rule.bound == "worst run" for rule in asked.rules)
         trials = read(data.frame, threshold=columns.threshold, **data.columns) if runs else None
-        made = gate_policy(data.counts, baseline, candidate, asked, trials=trials, seed=seed)
+        sides = data.counts, baseline, candidate
+        made = gate_policy(*sides, asked, trials=trials, units=units, seed=seed)
     show(made, out)
     for note in data.counts.notes:
         say(note)
@@ -145,15 +156,28 @@ def settings_of(
     return {name: value for name, value in given.items() if value is not None and value != []}
 
 
-def columns_of(settings: dict[str, Any], policy: Policy | None = None) -> list[str]:
-    """Columns that the counts must keep for groups and guard sets."""
-    gates = [settings] if policy is None else [policy.gate or {}]
-    guards: Iterable[str] = [text for made in gates for text in made.get("guard") or ()]
+def columns_of(settings: dict[str, Any], policy: Policy | None = None) -> dict[str, str]:
+    """Columns that the counts must keep for groups and guard sets, and who asks for each."""
+    made, where = settings, "--"
     if policy is not None:
-        guards = [*guards, *(rule.guard for rule in policy.rules if rule.guard is not None)]
-    names = [name for made in gates for name in made.get("by") or ()]
-    names += [text.partition("=")[0].strip() for text in guards]
-    return [name for name in dict.fromkeys(names) if name and name not in OWN]
+        made, where = policy.gate or {}, f"{policy.source}, [gate] "
+    asking = [(name, f"{where}by") for name in made.get("by") or ()]
+    guards = [(text, f"{where}guard") for text in made.get("guard") or ()]
+    if policy is not None:
+        of_rules = ((rule.guard, rule.name) for rule in policy.rules if rule.guard is not None)
+        guards += [(text, f"{policy.source}, rule {name!r}, guard") for text, name in of_rules]
+    asking += [(text.partition("=")[0].strip(), f"{words} {short(text)}") for text, words in guards]
+    found = {name: words for name, words in reversed(asking) if name and name not in OWN}
+    return dict(reversed(found.items()))
+
+
+def _named(error: ColumnError, kept: dict[str, str]) -> ColumnError:
+    """An error about a column that must be kept, with who asks for it in place of "by"."""
+    told = str(error)
+    for name, asker in kept.items():
+        if told.startswith(f"by: no column {name!r}"):
+            return ColumnError(f"{asker}{told.removeprefix('by')}")
+    return error
 
 
 def show(made: Decision | PolicyDecision, out: Output) -> None:

@@ -280,8 +280,11 @@ _OTHERS = (
     "attempts",
     "unscored",
     "zero_is_missing",
+    "by",
+    "units",
     *_PLANNED,
 )
+_CALL = re.compile(r"\btr\.\w+\(\.\.\., ([^()]*)\)")
 _ARGUMENT = re.compile(
     rf"\b({'|'.join([*NAMED, *_OTHERS])})="
     r"""(\[[^\]]*\]|'[^']*'|"[^"]*"|pl\.col\("[^"]+"\) == "[^"]*"|[\d.]+|(?=[,) ]))"""
@@ -296,8 +299,10 @@ def as_options(message: str) -> str:
         'Choose --keep first, or --config model --config run.'
         >>> as_options('Map them: passed=pl.col("grade") == "C". Give threshold=, the score.')
         "Map them: --passed 'grade == C'. Give --threshold, the score."
+        >>> as_options("Keep one with tr.counts(..., by='repo').")
+        'Keep one with --by repo.'
     """
-    return _ARGUMENT.sub(_as_option, message)
+    return _ARGUMENT.sub(_as_option, _CALL.sub(r"\1", message))
 
 
 def _as_option(match: re.Match[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 import polars as pl
 
@@ -24,7 +24,11 @@ _NUMBERS = {
 
 
 def part_sums(
-    ledger: pl.DataFrame, by: tuple[str, ...], guard: Guard | Sequence[Guard]
+    ledger: pl.DataFrame,
+    by: tuple[str, ...],
+    guard: Guard | Sequence[Guard],
+    *,
+    units: str = "clusters",
 ) -> pl.DataFrame:
     """Sums of the ledger in every group of the `by` columns and in every guard set.
 
@@ -34,6 +38,7 @@ def part_sums(
         by: Columns to group by.
         guard: "column=value", an expression that is true for the cases of the set, a mapping
             from name to cases, or several of these.
+        units: What the comparison took for independent: with "cases" there are no clusters.
 
     Returns:
         One row per group and guard set: `kind`, `name` and `SUMS`.
@@ -46,11 +51,13 @@ def part_sums(
     schema = {"kind": pl.String, "name": pl.String} | dict.fromkeys(SUMS, pl.Int64)
     rows = [pl.DataFrame(schema=schema)]
     if by:
-        _known(ledger, by)
+        for name in by:
+            if name not in groupable(ledger):
+                _refuse(name, "by", groupable(ledger), units)
         found = ledger.group_by(by).agg(sums).sort(by, nulls_last=True)
         label = pl.concat_str(_labels(by), separator=", ")
         rows.append(found.select(pl.lit("by").alias("kind"), label.alias("name"), *SUMS))
-    for name, inside in _guards(ledger, guard):
+    for name, inside in _guards(ledger, guard, units):
         part = ledger.filter(inside)
         if part.is_empty():
             raise ArgumentError(
@@ -73,17 +80,32 @@ def _labels(by: tuple[str, ...]) -> Iterator[pl.Expr]:
         yield text.fill_null(f"{name} missing")
 
 
-def _known(ledger: pl.DataFrame, by: tuple[str, ...]) -> None:
-    for name in by:
-        if name not in groupable(ledger):
-            raise ColumnError(
-                f"by: the shared cases have no column {name!r} that agrees in both configs; keep "
-                f"one with tr.counts(..., by={name!r}). {did_you_mean(name, groupable(ledger))}"
-            )
+def _refuse(name: str, where: str, known: Sequence[str], units: str | None) -> NoReturn:
+    """Say why the cases cannot be parted by a column that is not among the known ones."""
+    if units is not None and name in _NUMBERS:
+        raise ColumnError(f"{where}: {name!r} is a column of the result. Rename yours to keep it.")
+    if name == "case":
+        raise ColumnError(
+            f"{where}: 'case' would make every case a group of its own. Name a column that "
+            "several cases share; the broken cases are listed by name anyway."
+        )
+    if name == "cluster" and units == "cases":
+        raise ColumnError(
+            f'{where}: units="cases" drops the clusters. Leave it out, or copy the column under '
+            "another name and use that one."
+        )
+    if name == "cluster":
+        raise ColumnError(
+            f"{where}: the cases have no clusters. Say where they are with cluster='column'."
+        )
+    raise ColumnError(
+        f"{where}: the cases have no column {name!r} that agrees in both configs: it differs, or "
+        f"it was not kept with tr.counts(..., by={name!r}). {did_you_mean(name, known)}"
+    )
 
 
 def _guards(
-    ledger: pl.DataFrame, guard: Guard | Sequence[Guard]
+    ledger: pl.DataFrame, guard: Guard | Sequence[Guard], units: str
 ) -> Iterator[tuple[str, pl.Series]]:
     """Name and rows of every guard set."""
     if isinstance(guard, str | pl.Expr | Mapping):
@@ -92,7 +114,7 @@ def _guards(
         raise _no_guard(guard)
     for item in guard:
         if isinstance(item, str):
-            yield item, equal(ledger, item, ["case", *groupable(ledger)])
+            yield item, equal(ledger, item, ["case", *groupable(ledger)], units)
         elif isinstance(item, pl.Expr):
             yield str(item), _true(ledger, item)
         elif isinstance(item, Mapping):
@@ -109,13 +131,16 @@ def _no_guard(value: object) -> ArgumentError:
     )
 
 
-def equal(cases: pl.DataFrame, text: str, columns: Sequence[str]) -> pl.Series:
+def equal(
+    cases: pl.DataFrame, text: str, columns: Sequence[str], units: str | None = None
+) -> pl.Series:
     """Rows where a column has a value: "column=value".
 
     Args:
         cases: One row per case.
         text: Column and value; the name of the column may hold equals signs.
         columns: Columns that may be named.
+        units: What a comparison took for independent; None where the cases are those of counts.
 
     Raises:
         ColumnError: No such column.
@@ -126,11 +151,7 @@ def equal(cases: pl.DataFrame, text: str, columns: Sequence[str]) -> pl.Series:
         raise ArgumentError(f"guard == {short(text)}: write it as column=value.")
     found = next((split for split in splits if split[0] in columns), None)
     if found is None:
-        name = splits[0][0]
-        raise ColumnError(
-            f"guard {short(text)}: the cases have no column {name!r} that agrees in both configs; "
-            f"keep one with tr.counts(..., by={name!r}). {did_you_mean(name, columns)}"
-        )
+        _refuse(splits[0][0], f"guard {short(text)}", columns, units)
     name, value = found
     texts = cases[name].cast(pl.String)
     same = (texts == value).fill_null(value=False)
@@ -146,7 +167,7 @@ def _true(ledger: pl.DataFrame, test: pl.Expr) -> pl.Series:
     """Cases for which an expression is true."""
     name = short(str(test))
     try:
-        made = ledger.select(test).to_series()
+        made = ledger.drop(SUMS).select(test).to_series()
     except pl.exceptions.PolarsError as error:
         told = str(error).strip().partition("\n")[0]
         raise ArgumentError(

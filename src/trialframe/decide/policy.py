@@ -18,6 +18,7 @@ from trialframe.estimate.metrics import parsed
 if TYPE_CHECKING:
     from trialframe.estimate.metrics import Request
 
+UNITS = ("clusters", "cases")
 GATE_KEYS = ("break_cost", "alpha", "max_breakage", "by", "guard", "looks")
 RULE_KEYS = (
     *("name", "metric", "rule", "bound", "guard"),
@@ -77,11 +78,14 @@ class Policy:
         source: Its file, or "policy".
         gate: Settings of the gate; None without a gate.
         rules: Its rules.
+        units: What gate and rules take for independent, "clusters" or "cases"; None where the
+            policy does not say.
     """
 
     source: str
     gate: dict[str, Any] | None
     rules: tuple[Rule, ...]
+    units: str | None = None
 
 
 def policy_of(policy: str | os.PathLike[str] | Mapping[str, Any] | Policy) -> Policy:
@@ -94,7 +98,10 @@ def policy_of(policy: str | os.PathLike[str] | Mapping[str, Any] | Policy) -> Po
     if isinstance(policy, Policy):
         return policy
     source, table = ("policy", policy) if isinstance(policy, Mapping) else _read(policy)
-    _known_keys(table, ("gate", "rule"), source)
+    _known_keys(table, ("units", "gate", "rule"), source)
+    units = table.get("units")
+    if units is not None:
+        _checks.one_of(units, f"{source}: units", UNITS)
     settings, rows = table.get("gate"), table.get("rule", [])
     if not isinstance(rows, list):
         raise ArgumentError(f"{source}: rule must be a list of tables: write [[rule]] above each.")
@@ -107,7 +114,8 @@ def policy_of(policy: str | os.PathLike[str] | Mapping[str, Any] | Policy) -> Po
     for name in names:
         if names.count(name) > 1:
             raise ArgumentError(f"{source}: two rules are named {name!r}. Give each its own name.")
-    return Policy(source=source, gate=_gate(settings, f"{source}, [gate]"), rules=rules)
+    made = _gate(settings, f"{source}, [gate]")
+    return Policy(source=source, gate=made, rules=rules, units=units)
 
 
 def _read(path: object) -> tuple[str, Mapping[str, Any]]:
@@ -136,6 +144,10 @@ def _known_keys(table: object, keys: tuple[str, ...], where: str) -> None:
 def _gate(settings: Any, where: str) -> dict[str, Any] | None:
     if settings is None:
         return None
+    if isinstance(settings, Mapping) and "units" in settings:
+        raise ArgumentError(
+            f"{where}: units holds for the rules too, so write it at the top, above the tables."
+        )
     _known_keys(settings, GATE_KEYS, where)
     try:
         given = {"break_cost": 2, "alpha": 0.05, "max_breakage": 0.10, **settings}

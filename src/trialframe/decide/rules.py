@@ -15,8 +15,8 @@ from trialframe.counts import POLICIES, Counts
 from trialframe.counts import counts as count
 from trialframe.decide.gate import EXIT_CODES, Decision, gate
 from trialframe.decide.groups import equal
-from trialframe.decide.policy import Policy, Rule, policy_of
-from trialframe.decide.words import many, percent
+from trialframe.decide.policy import UNITS, Policy, Rule, policy_of
+from trialframe.decide.words import many, percent, visible
 from trialframe.engine import source_of, sources
 from trialframe.errors import ArgumentError, ColumnError, TrialframeError, TrialsError
 from trialframe.estimate.metrics import cases_of
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from trialframe.comparison.result import Comparison
 
     Floats = NDArray[np.float64]
+
+MOST_WARNED = 3
+"""Rules of tier "warn" that the headline names."""
 
 TIE = 1e-9
 """Relative: a number this close to the limit of a rule is at the limit."""
@@ -83,7 +86,8 @@ class PolicyDecision(Result):
         rules = (
             f"- {s}: {n}: {w}" for n, s, w in self.rules.select("name", "status", "why").rows()
         )
-        return "\n".join([self.headline, *rules, *(f"- {text}" for text in self.warnings)])
+        lines = [self.headline, *rules, *(f"- {text}" for text in self.warnings)]
+        return "\n".join(map(visible, lines))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +98,7 @@ class _Sides:
     baseline: str
     candidate: str
     trials: Any
+    units: str
     seed: int
 
     def compared(self, rule: Rule) -> Comparison:
@@ -105,6 +110,7 @@ class _Sides:
             metric=rule.request.name,
             effect=effect,
             level=rule.level,
+            units=self.units,
             seed=self.seed,
         )
 
@@ -116,6 +122,7 @@ def gate_policy(
     policy: str | os.PathLike[str] | Mapping[str, Any] | Policy,
     *,
     trials: Any = None,
+    units: str | None = None,
     seed: int = 0,
 ) -> PolicyDecision:
     """Judge a candidate by the rules of a policy file, as a release pipeline does.
@@ -132,8 +139,11 @@ def gate_policy(
             "difference >= -0.02" or "ratio <= 1.1", and may have `metric` ("pass@1"), `bound`
             ("point", "lower", "upper" or "worst run"), `guard` ("column=value"),
             `allowed_failure_rate` (share of cases that may break the rule, each judged by
-            itself), `tier` ("block" or "warn") and `level` (0.95).
+            itself), `tier` ("block" or "warn") and `level` (0.95). `units` above the tables
+            holds for gate and rules.
         trials: The trials behind the counts, as `tr.read` gives them; for "worst run" only.
+        units: What gate and rules take for independent: "clusters" where the counts have some,
+            or "cases". None for what the policy says, else "clusters".
         seed: Seed of everything random.
 
     Returns:
@@ -141,7 +151,8 @@ def gate_policy(
 
     Raises:
         SourceError: No such file, or no TOML.
-        ArgumentError: An unknown key, metric or word, a wrong type, or nothing to decide.
+        ArgumentError: An unknown key, metric or word, a wrong type, nothing to decide, or
+            `units` that are not those of the policy.
         TrialframeError: A rule that these counts cannot answer.
 
     Notes:
@@ -168,6 +179,7 @@ def gate_policy(
         baseline=baseline,
         candidate=candidate,
         trials=trials,
+        units=_units(asked, units),
         seed=seed,
     )
     rows = [_judged(sides, rule, asked.source) for rule in asked.rules]
@@ -175,11 +187,23 @@ def gate_policy(
     return _decided(asked, sides, table, _gated(asked, sides))
 
 
+def _units(asked: Policy, given: str | None) -> str:
+    """What is taken for independent, said in one place."""
+    if given is not None:
+        _checks.one_of(given, "units", UNITS)
+    if given is not None and asked.units not in {None, given}:
+        raise ArgumentError(
+            f"units == {given!r}, but {asked.source} says {asked.units!r}. Say it in one place."
+        )
+    return given or asked.units or UNITS[0]
+
+
 def _gated(asked: Policy, sides: _Sides) -> Decision | None:
     if asked.gate is None:
         return None
     try:
-        found = compare(sides.counts, sides.baseline, sides.candidate, seed=sides.seed)
+        names = sides.baseline, sides.candidate
+        found = compare(sides.counts, *names, units=sides.units, seed=sides.seed)
         return gate(found, **asked.gate)
     except TrialframeError as error:
         raise type(error)(f"{asked.source}, [gate]: {error}") from error
@@ -236,7 +260,7 @@ def _observed(sides: _Sides, rule: Rule) -> tuple[float, float, int, bool]:
 def _estimated(sides: _Sides, rule: Rule) -> tuple[dict[str, float | None], int]:
     """Point and bounds of what the rule is about, and the cases behind them."""
     if rule.quantity == "value":
-        row = _summarised(sides.counts.select(sides.candidate), rule, sides.seed)
+        row = _summarised(sides.counts.select(sides.candidate), rule, sides)
         return {"point": row["value"], "lower": row["low"], "upper": row["high"]}, row["cases"]
     found = sides.compared(rule)
     if rule.quantity == "ratio":
@@ -252,9 +276,10 @@ def _ratio_ends(found: Comparison) -> dict[str, float | None]:
     return {"point": found.ratio.value, "lower": found.ratio.low, "upper": found.ratio.high}
 
 
-def _summarised(counts: Counts, rule: Rule, seed: int) -> dict[str, Any]:
-    name = rule.request.name
-    row = summary(counts, metrics=[name], level=rule.level, seed=seed).row(0, named=True)
+def _summarised(counts: Counts, rule: Rule, sides: _Sides) -> dict[str, Any]:
+    name, units = rule.request.name, sides.units
+    made = summary(counts, metrics=[name], level=rule.level, units=units, seed=sides.seed)
+    row = made.row(0, named=True)
     if row["value"] is None:
         raise TrialsError(
             f"{row['config']!r} has no {name} on {many(len(counts), 'case')}: a measure that is "
@@ -301,7 +326,7 @@ def _worst_run(sides: _Sides, rule: Rule) -> tuple[float, int]:
     scored = [part for part in complete if part.height]
     if not scored:
         raise TrialsError(f"{sides.candidate!r} has no complete run with a verdict.")
-    values = [_summarised(Counts(part), rule, sides.seed)["value"] for part in scored]
+    values = [_summarised(Counts(part), rule, sides)["value"] for part in scored]
     worst = min if rule.sign.startswith(">") else max
     return worst(values), min(part.height for part in scored)
 
@@ -341,18 +366,28 @@ def _decided(
     words = [made.verdict] if made else []
     words += ["dont_ship"] * failed.height + ["hold"] * open_.height
     verdict = next((word for word in ("dont_ship", "hold") if word in words), "ship")
+    headline = _headline(verdict, block, sides.candidate, made)
     told = [f"rule {name!r}: {why}" for name, why in warned.select("name", "why").rows()]
     return PolicyDecision(
         verdict=verdict,
-        headline=_headline(verdict, block, sides.candidate, made),
+        headline=visible(_with_warnings(headline, warned["name"].to_list())),
         exit_code=EXIT_CODES[verdict],
         baseline=sides.baseline,
         candidate=sides.candidate,
         policy=asked.source,
         rules=table,
         gate=made,
-        warnings=(*told, *(made.warnings if made else ())),
+        warnings=(*map(visible, told), *(made.warnings if made else ())),
     )
+
+
+def _with_warnings(headline: str, names: list[str]) -> str:
+    """A headline that ends with the rules of tier "warn" that do not hold."""
+    if not names:
+        return headline
+    more = f" and {len(names) - MOST_WARNED} more" if len(names) > MOST_WARNED else ""
+    told = f"{many(len(names), 'warning')}: {', '.join(names[:MOST_WARNED])}{more}"
+    return f"{headline.removesuffix('.')}; {told}."
 
 
 def _headline(verdict: str, block: pl.DataFrame, candidate: str, made: Decision | None) -> str:

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trialframe.decide.gate import Decision
     from trialframe.kernels.gate import Ledger
+
+
+MOST_NAMED = 20
+"""Broken cases that people are told by name."""
+_LONGEST = 80
+
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""Control characters, line ends, signs that turn the direction of text, halves of characters."""
 
 
 def headline(made: Decision, blocked: str | None) -> str:
@@ -62,6 +75,8 @@ def reasons(made: Decision, blocked: str | None, found: Ledger) -> tuple[str, ..
         f"breakage {many(made.losses, 'loss')} of {made.solved:,} solved, "
         f"{percent(made.breakage)}: {'above' if found.broken else 'within'} the limit of "
         f"{percent(made.max_breakage)}"
+        if made.solved
+        else f"no breakage: {made.baseline} solves no case that could break"
     )
     if made.verdict == "dont_ship" and breached.is_empty():
         told.append(
@@ -105,15 +120,39 @@ def why_breached(row: dict[str, float], max_breakage: float, *, broken: bool) ->
     told = []
     if row["net_gain"] <= 0:
         wins, losses = int(row["wins"]), int(row["losses"])
-        told.append(
-            f"{many(losses, 'loss')} against {many(wins, 'win')}: net gain {row['net_gain']:g}"
-        )
+        counted = f"{many(losses, 'loss')} against {many(wins, 'win')}"
+        alone = (losses, wins) == (1, 0)
+        told.append(f"{'1 loss, no win' if alone else counted}: net gain {row['net_gain']:g}")
     if broken:
         told.append(
             f"breakage {int(row['losses']):,} of {int(row['solved']):,}, "
             f"{percent(row['breakage'])}: above the limit of {percent(max_breakage)}"
         )
     return "; ".join(told)
+
+
+def broken_cases(names: Sequence[str]) -> str:
+    """A line with the first of the broken cases by name, and how many more there are.
+
+    Examples:
+        >>> broken_cases(["b1", "b2"])
+        'Broken cases: b1, b2'
+    """
+    shown = [visible(name) for name in names[:MOST_NAMED]]
+    texts = [x if len(x) <= _LONGEST else f"{x[: _LONGEST - 20]}...{x[-16:]}" for x in shown]
+    rest = len(names) - len(texts)
+    word = "Broken case" if len(names) == 1 else "Broken cases"
+    return f"{word}: {', '.join(texts)}" + (f" and {rest:,} more" if rest else "")
+
+
+def visible(text: str) -> str:
+    r"""A text on one line whose control characters are written out.
+
+    Examples:
+        >>> visible("a\x1b[31m\nb")
+        'a\\x1b[31m\\nb'
+    """
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def many(number: int, word: str) -> str:

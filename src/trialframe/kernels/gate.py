@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _LARGEST = 2**62  # beyond it sums are kept as Python integers
 _CLOSE = 1e-9  # relative: p-values this close to alpha are compared as fractions
 _MOST_EXACT = 5_000  # changed cases up to which they are; beyond, p as close as that equals alpha
+_MOST_BITS = 40  # clusters up to which a p-value gives back the count of sign patterns
 _HALF = Fraction(1, 2)
 
 
@@ -176,6 +177,29 @@ def cluster_check(
     codes = np.unique(cluster, return_inverse=True)[1]
     cases = Lattice(values=gains, unit=Fraction(1, terms.break_cost.denominator))
     return sign_flip(cluster_sums(cases, codes), rng)
+
+
+def flips_below(flips: SignFlip, alpha: Fraction) -> bool:
+    """Whether the one-sided p-value for gains is below alpha.
+
+    Args:
+        flips: What `cluster_check` returned.
+        alpha: The level.
+
+    Notes:
+        An exact p-value is a count over 2^m, so a tie with alpha is seen in spite of rounding.
+
+    Example:
+        >>> terms = Terms(break_cost=Fraction(2), alpha=Fraction(1, 4), max_breakage=Fraction(1))
+        >>> win = np.array([True, True])
+        >>> found = cluster_check(win, ~win, np.array([0, 1]), terms, np.random.default_rng(0))
+        >>> found.greater, flips_below(found, terms.alpha)
+        (0.25, False)
+    """
+    if not flips.exact or flips.changed > _MOST_BITS:
+        return flips.greater < float(alpha)
+    patterns = 2**flips.changed
+    return Fraction(round(flips.greater * patterns), patterns) < alpha
 
 
 def fair_changes(n_a: Ints, c_a: Ints, n_b: Ints, c_b: Ints) -> tuple[float, float]:
