@@ -306,3 +306,16 @@ def test_a_million_verdicts_take_a_second() -> None:
     start = time.process_time()
     tr.calibrate(table)
     assert time.process_time() - start - counting < 1.0
+
+
+def test_a_caution_names_its_rows_and_is_not_said_of_low_agreement() -> None:
+    from trialframe.report.judges import calibration_lines
+
+    good, bad = rows(30, 2, 2, 30, name="good"), rows(2, 30, 30, 2, name="bad")
+    lines = calibration_lines(tr.calibrate(pl.concat([good, bad]), by="name"))
+    assert lines[0].startswith("at least one uncalibrated: 1 of 2 calibrated")
+    assert any(line.startswith("- bad: sensitivity + specificity <= 1") for line in lines)
+    skewed = tr.calibrate(rows(0, 40, 0, 0)).row()["warnings"]
+    assert "skewed labels" in skewed
+    assert "agree" not in skewed
+    assert "may be low though" in tr.calibrate(rows(90, 4, 4, 2)).row()["warnings"]

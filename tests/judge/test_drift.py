@@ -138,13 +138,13 @@ def test_one_class_is_no_answer() -> None:
 
 def test_bad_drift() -> None:
     table = pl.concat([rows(18, 2, 2, 18, "a"), rows(14, 4, 6, 16, "b", 1000)])
-    with pytest.raises(ArgumentError, match="Name the column of the run"):
+    with pytest.raises(ArgumentError, match="Name the column of the configs"):
         tr.judge_drift(table, "a", "b")
-    with pytest.raises(UnknownConfigError, match="no run 'c'"):
+    with pytest.raises(UnknownConfigError, match="no config 'c'"):
         tr.judge_drift(table, "a", "c", config="run")
     with pytest.raises(ArgumentError, match="are both 'a'"):
         tr.judge_drift(table, "a", "a", config="run")
-    with pytest.raises(TrialsError, match="run 'b' has no row with both"):
+    with pytest.raises(TrialsError, match="config 'b' has no row with both"):
         tr.judge_drift(
             table.with_columns(label=pl.when(pl.col("run") == "a").then("label")),
             "a",
@@ -261,3 +261,23 @@ def test_many_labels_need_no_square_of_them(paired: str) -> None:
         runs = pl.Series(["a", "b"] * (len(cases) // 2))
     found = tr.judge_drift(table.with_columns(run=runs, label=label), "a", "b", config="run")
     assert found.status == "pass"
+
+
+def test_plans_say_what_bounds_them() -> None:
+    floor = tr.labels_needed(0.5, rate=0.01, sensitivity=0.9, specificity=0.9)
+    assert floor.labels == 500
+    assert "5 passes expected" in floor.claim
+    assert "20 labels" in tr.labels_needed(0.9, rate=0.5, sensitivity=0.9, specificity=0.9).claim
+    for asked in ({"judged": 0}, {"sensitivity": 0.4, "specificity": 0.5}):
+        told = tr.labels_needed(
+            0.1,
+            method="rogan-gladen",
+            **{"rate": 0.5, "sensitivity": 0.9, "specificity": 0.9, **asked},
+        ).claim
+        assert "inf" not in told
+        assert "there are no judged cases" in told or "sensitivity + specificity <= 1" in told
+
+
+def test_one_column_is_not_both_orders() -> None:
+    with pytest.raises(ColumnError, match="first and second are both 'ab'"):
+        tr.position_bias({"ab": [1, 0]}, first="ab", second="ab")

@@ -254,7 +254,7 @@ def test_mixed_designs_weigh_both_parts_and_share_nothing() -> None:
     single = pl.concat([pairs, extra[0]])
     left = tr.ppi_difference(single, "a", "b", config="run")
     assert left.diff == pytest.approx(ends[0].ppi_diff)
-    assert "50 cases with a label in one run only" in left.warnings[0]
+    assert "50 cases with a label in one config only" in left.warnings[0]
 
 
 def test_labels_on_different_cases_of_the_same_suite() -> None:
@@ -276,7 +276,7 @@ def test_labels_on_different_cases_of_the_same_suite() -> None:
 
 def test_bad_differences() -> None:
     rows = two_runs()
-    with pytest.raises(UnknownConfigError, match="no system 'c'"):
+    with pytest.raises(UnknownConfigError, match="no config 'c'"):
         tr.ppi_difference(rows, "a", "c", config="run")
     with pytest.raises(ArgumentError, match="are both 'a'"):
         tr.ppi_difference(rows, "a", "a", config="run")
@@ -299,3 +299,36 @@ def test_differences_without_spread_keep_a_width() -> None:
     tied = tr.ppi_difference(same, "a", "b", config="run")
     assert (tied.design, tied.method) == ("paired", "labels, newcombe")
     assert tied.low < 0 < tied.high
+
+
+def test_post_stratified_over_all_cases() -> None:
+    rows = drawn(60, 90, seed=4)
+    y, f = (rows.head(60)[name].to_numpy() for name in ("label", "judge"))
+    rates = y[f == 1].mean(), y[f == 0].mean()
+    every, alone = float(rows["judge"].mean()), float(rows.tail(90)["judge"].mean())
+    over_all = tr.ppi(rows, estimator="post-stratified-all")
+    over_rest = tr.ppi(rows, estimator="post-stratified")
+    for found, share in ((over_all, every), (over_rest, alone)):
+        assert found.ppi_value == pytest.approx((1 - share) * rates[1] + share * rates[0])
+    assert over_all.method == "post-stratified-all"
+    # the variance of the efficient estimator, n + N cases: V(E(y | f))/(n + N) + E(V(y | f))/n
+    gap, spread = rates[0] - rates[1], float(np.var(f, ddof=1))
+    rest = float(np.var(rows.tail(90)["judge"].to_numpy(), ddof=1))
+    share = gap * 90 / 150
+    wanted = share**2 * rest / 90 + float(np.var(y - share * f, ddof=1)) / 60
+    assert over_all.ppi_se == pytest.approx(np.sqrt(wanted))
+    near = gap**2 * spread / 150 + (float(np.var(y, ddof=1)) - gap**2 * spread) / 60
+    assert wanted == pytest.approx(near, rel=0.05)
+    assert any("'post-stratified-all'" in text for text in over_rest.warnings)
+    assert not any("'post-stratified-all'" in text for text in over_all.warnings)
+
+
+def test_a_chosen_estimator_that_loses_to_labels_says_so() -> None:
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 60)
+    rows = table(y, np.where(rng.random(60) < 0.9, y, 1 - y), [0, 1, 1])
+    found = tr.ppi(rows, estimator="post-stratified")
+    assert any("worse here than the labels alone" in text for text in found.warnings)
+    calm = tr.ppi(rows, estimator="post-stratified-all")
+    assert calm.ppi_se is not None
+    assert calm.ppi_se <= calm.labels_se * 1.001  # type: ignore[operator]

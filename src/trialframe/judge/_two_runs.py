@@ -65,7 +65,7 @@ def design_of(a: pl.DataFrame, b: pl.DataFrame) -> Design:
         alone = rest[0].height + rest[1].height
         if alone:
             notes.append(
-                f"{alone:,} cases with a label in one run only, or in one run at all, left out"
+                f"{alone:,} cases with a label in one config only, or only there at all, left out"
             )
         rest = (rest[0].clear(), rest[1].clear())
     return Design(pairs=pairs, sides=rest, notes=tuple(notes))

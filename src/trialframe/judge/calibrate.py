@@ -34,6 +34,9 @@ STATUSES = ("in-sample", "insufficient-data", "uncalibrated", "calibrated")
 FEW_LABELS = 10
 """Labels of a class below which an error rate is hardly known."""
 
+HIGH_AGREEMENT = 0.8
+"""Share of agreeing verdicts that a low kappa is at odds with."""
+
 SKEWED = 0.1
 """Share of the rarer label below which kappa and agreement part ways."""
 
@@ -337,9 +340,10 @@ def _warnings(row: dict[str, Any], split: str | None) -> list[str]:
             made.append(f"few labelled {word}: {row[name]}")
     rarer = min(row["prevalence"] or 0.0, 1.0 - (row["prevalence"] or 0.0))
     if row["n"] and rarer < SKEWED:
-        made.append(
-            f"skewed labels: kappa is low for them even where agreement is high ({rarer:.1%})"
-        )
+        told = f"skewed labels: the rarer one is {rarer:.1%} of them"
+        if (row["agreement"] or 0.0) >= HIGH_AGREEMENT:
+            told += f", so that kappa may be low though {row['agreement']:.1%} agree"
+        made.append(told)
     if row["kappa_low"] is not None and row["kappa_low"] == row["kappa_high"]:
         made.append("no spread between resamples: the interval of kappa has no width")
     if row["undefined_resamples"]:

@@ -152,12 +152,12 @@ def judge_drift(
     margin = _checks.between(margin, "margin", inclusive=False)
     level = _checks.between(level, "level", inclusive=False)
     if baseline == candidate:
-        raise ArgumentError(f"baseline and candidate are both {baseline!r}: name two runs.")
+        raise ArgumentError(f"baseline and candidate are both {baseline!r}: name two configs.")
     given = {"judge": judge, "label": label, "case": case, "config": config, "cluster": cluster}
     sides = _sides(data, (baseline, candidate), given, verdicts)
     for name, side in zip((baseline, candidate), sides, strict=True):
         if side.is_empty():
-            raise TrialsError(f"run {name!r} has no row with both a verdict and a label.")
+            raise TrialsError(f"config {name!r} has no row with both a verdict and a label.")
     seen = [made for made in (data if isinstance(data, tuple) else (data,)) if _in_sample(made)]
     rows = [_rate(*sides, *rate, margin=margin, level=level) for rate in RATES]
     found = _drift(rows, sides, (baseline, candidate), margin=margin, level=level)
@@ -184,7 +184,7 @@ def _sides(
     elif isinstance(data, Calibration):
         cells = data.cells
     elif given["config"] is None:
-        raise ArgumentError('Name the column of the run, for example config="model".')
+        raise ArgumentError('Name the column of the configs, for example config="model".')
     else:
         cells = labelled(data, given, verdicts).cells
     judges = cells["judge"].unique().sort().to_list()
@@ -193,7 +193,7 @@ def _sides(
     there = cells["config"].unique().drop_nulls().sort().to_list()
     for name in names:
         if name not in there:
-            raise UnknownConfigError(f"no run {name!r} here. {did_you_mean(name, there)}")
+            raise UnknownConfigError(f"no config {name!r} here. {did_you_mean(name, there)}")
     unit = CLUSTER if CLUSTER in cells.columns else "case"
     kept = cells.filter(pl.sum_horizontal(CELLS) > 0)
     groups = ["config", "case"] + ([CLUSTER] if unit == CLUSTER else [])
@@ -345,7 +345,7 @@ def _drift(
         if row["status"] == "pass" and row["flagged"]
     ]
     warnings += [
-        f"{row['rate']}: a run has no label of that class" for row in rows if row["diff"] is None
+        f"{row['rate']}: a config has no label of that class" for row in rows if row["diff"] is None
     ]
     return Drift(
         status=status,
@@ -369,9 +369,11 @@ def _drift(
 def _claim(status: str, names: tuple[str, str], margin: float, smallest: float | None) -> str:
     words = {
         "pass": f"the judge errs alike on {names[0]} and {names[1]}, within {percent(margin)}",
-        "fail": f"the judge errs differently on {names[0]} and {names[1]}: calibrate each run",
+        "fail": f"the judge errs differently on {names[0]} and {names[1]}: calibrate each of them",
         "inconclusive": "cannot exclude that the judge errs differently on "
         f"{names[0]} and {names[1]}",
     }
-    needs = "" if smallest is None or status == "pass" else f"; passes from {percent(smallest)} on"
+    needs = ""
+    if smallest is not None and status != "pass":
+        needs = f"; these labels show sameness only within margins above {percent(smallest)}"
     return words[status] + needs

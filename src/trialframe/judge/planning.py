@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, isnan, sqrt
+from math import ceil, isfinite, isnan, sqrt
 from typing import TYPE_CHECKING
 
 from trialframe import _checks
@@ -123,7 +123,15 @@ def labels_needed(
     alone = _smallest(lambda n: _ppi_width(n, theta, q1, q0, 0, level), width, least)
     narrowest = 0.0 if method == "ppi++" else with_judge(MOST)
     told = f"{labels:,} labels" if labels is not None else "no number of labels"
-    limit = f"; no number gets below {percent(narrowest)}" if labels is None else ""
+    limit = ""
+    if labels is None:
+        limit = "; there are no judged cases without a label to correct"
+        if isfinite(narrowest):
+            limit = f"; no number gets below {percent(narrowest)}"
+        elif judged:
+            limit = "; sensitivity + specificity <= 1: the judge does not tell passes from fails"
+    elif labels == least:
+        limit = f"; that is the least for any width: {_why(least, theta)}"
     only = "" if alone is None else f", {alone:,} without the judge"
     return LabelsNeeded(
         labels=labels,
@@ -139,6 +147,13 @@ def labels_needed(
         level=level,
         claim=f"{told} for an interval of width {percent(width)} by {method}{only}{limit}",
     )
+
+
+def _why(least: int, rate: float) -> str:
+    if least == LEAST:
+        return f"{LEAST} labels"
+    word = "passes" if rate < 1.0 - rate else "fails"
+    return f"{FEW_OF_A_CLASS} {word} expected among them at a pass rate of {percent(rate)}"
 
 
 def _from(

@@ -124,6 +124,11 @@ def position_bias(
     """
     level = _checks.between(level, "level", inclusive=False)
     min_n = _checks.integer(min_n, "min_n", low=1)
+    if first == second:
+        raise ColumnError(
+            f"first and second are both {first!r}: name a column for each order in which the "
+            "answers were shown."
+        )
     wanted = [first, second, *([] if cluster is None else [cluster])]
 
     def choose(names: list[str]) -> list[str]:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import isnan, sqrt
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trialframe import _checks
 from trialframe.errors import ArgumentError, listed
+from trialframe.judge._estimators import (
+    ESTIMATORS,
+    labels_interval,
+    no_random_part,
+    stratified,
+    worse_than_others,
+)
 from trialframe.judge._labelled import FIND
 from trialframe.judge._samples import parts_of, sample_of
 from trialframe.judge._splits import HELD_OUT, Splits
 from trialframe.judge._words import known, percent
 from trialframe.kernels import ppi as kernels
-from trialframe.kernels.intervals import Interval, score_t, t_interval, wilson
-from trialframe.kernels.means import clustered_mean
+from trialframe.kernels.intervals import Interval, t_interval
 from trialframe.results import Result
 
 if TYPE_CHECKING:
@@ -30,16 +36,9 @@ if TYPE_CHECKING:
 FEW_OF_A_CLASS = 5
 """Labelled passes or fails below which a t interval is too narrow."""
 
-UNEQUAL_SPREAD = 2.0
-"""Ratio of the judge's variances from which labels do not look like a random part."""
-
-UNEQUAL_MEANS = 2.576
-"""Standard errors between the judge's two pass rates from which they do not either."""
-
 FEW_CLUSTERS = 30
 """Units below which a lambda that is fitted to clusters fits their noise."""
 
-ESTIMATORS = ("ppi++", "post-stratified")
 ASSUMES = "the labelled cases are a random part of all cases, and the judge was not tuned on them"
 
 
@@ -54,7 +53,7 @@ class Powered(Result):
             interval).
         reason: Why.
         claim: One sentence that the numbers support.
-        method: "ppi++", "post-stratified", "labels, wilson" or "labels, score-t".
+        method: The estimator, "labels, wilson" or "labels, score-t".
         config: The system, if it has a name.
         judge: The judge's column.
         value: Pass rate in [0, 1].
@@ -170,8 +169,10 @@ def ppi(
         verdicts: What texts mean, as in `tr.calibrate`.
         critical: "t" with n - 1 degrees of freedom, or "z" as in the literature, which is too
             narrow for few labels.
-        estimator: "ppi++", or "post-stratified": lambda is the label rate among the judge's passes
-            minus among its fails; only for one trial a case.
+        estimator: "ppi++"; or, for one trial a case, the label rates mu1 among the judge's passes
+            and mu0 among its fails, weighted by the judge's pass rate p on the unlabelled cases
+            ("post-stratified") or on all ("post-stratified-all"). With fewer than ten unlabelled
+            cases a label take the latter, or "ppi++": the former may be worse than labels alone.
         min_labels: Labelled cases below which the status is "insufficient-data", >= 2.
         level: Nominal coverage, in (0, 1).
 
@@ -191,8 +192,9 @@ def ppi(
         parts, and clusters, add their contributions before squaring (CR2). With fewer than 30
         clusters lam is the best one for independent cases: fitted to few clusters it fits their
         noise, and intervals cover .90 in place of .95; `ppi_lam` and its estimate are there too.
-        With fewer than 5 passes or 5 fails among the labels the interval is that of the labels:
-        Wilson's, or its cluster version.
+        The post-stratified (1 - p) mu0 + p mu1 has lam = mu1 - mu0, times N/(n + N) for p over
+        all cases. With fewer than 5 passes or 5 fails among the labels the interval is that of the
+        labels: Wilson's, or its cluster version.
 
     References:
         Angelopoulos, Duchi and Zrnic (2023), arXiv:2311.01453.
@@ -247,7 +249,7 @@ def powered(
             f"{count} labelled cases of {config or 'the run'}: at least 2 are needed."
         )
     notes = list(data.notes)
-    lam = _stratified(sample, notes) if estimator == "post-stratified" else None
+    lam = None if estimator == "ppi++" else stratified(sample, estimator, notes)
     found = kernels.ppi_mean(sample, lam)
     own = interval(found.value, found.se, found.df, critical, level)
     alone = interval(found.labels, found.labels_se, found.labels_df, critical, level)
@@ -281,7 +283,11 @@ def powered(
         passes=float(sample.y.sum()),
         effective=_effective(count, found.labels_se, found.se),
         units=found.units,
-        warnings=(*notes, *_warnings(sample, rows["trials"])),
+        warnings=(
+            *notes,
+            *worse_than_others(found, sample, estimator),
+            *no_random_part(sample, rows["trials"]),
+        ),
     )
     if sample.cluster is not None and found.units < FEW_CLUSTERS and estimator == "ppi++":
         made = _few_clusters(made, sample)
@@ -295,21 +301,6 @@ def powered(
 def interval(value: float, se: float, df: float, critical: str, level: float) -> Interval:
     """Value -+ t or z standard errors, not clipped."""
     return t_interval(value, se, df if critical == "t" else np.inf, level)
-
-
-def _stratified(sample: Sample, notes: list[str]) -> float:
-    if not np.isin(sample.f, (0.0, 1.0)).all():
-        raise ArgumentError(
-            "estimator == 'post-stratified' needs one trial a case: there are cases on which the "
-            "judge both passed and failed trials. Use 'ppi++'."
-        )
-    lam = kernels.post_stratified_lambda(sample.y, sample.f)
-    if isnan(lam) or not len(sample.unlabelled):
-        notes.append(
-            "the judge gave one verdict on all labelled cases, or none elsewhere: not used"
-        )
-        return 0.0
-    return lam
 
 
 def _few_clusters(made: Powered, sample: Sample) -> Powered:
@@ -365,42 +356,6 @@ def _guarded(made: Powered, sample: Sample, rows: pl.DataFrame, min_labels: int)
         high=known(bounds.high),
         effective=float(made.labelled),
     )
-
-
-def labels_interval(sample: Sample, rows: pl.DataFrame, level: float) -> tuple[Interval, str]:
-    """Wilson's interval of the labels, or its version for trials of cases and clusters."""
-    own = rows.filter(part="labelled")
-    trials, count = int(own["trials"].sum()), len(sample.y)
-    codes = None if sample.cluster is None else sample.cluster[:count]
-    if trials == count and (codes is None or len(np.unique(codes)) == count):
-        return wilson(sample.y.sum(), count, level), "labels, wilson"
-    found = clustered_mean(sample.y[:, None], np.ones(count), codes)
-    bounds = score_t(found.mean[0], found.se[0], found.df[0], trials, found.units[0], level)
-    return bounds, "labels, score-t"
-
-
-def _warnings(sample: Sample, trials: pl.Series) -> list[str]:
-    """Signs that the labelled cases are no random part."""
-    single = bool((trials == 1).all())
-    made = []
-    ratio = float("nan")
-    if single:  # a mean of more trials varies less
-        ratio = kernels.variance_ratio(sample.f, sample.unlabelled)
-    told = "the labelled cases may be no random part"
-    if not isnan(ratio) and not 1.0 / UNEQUAL_SPREAD < ratio < UNEQUAL_SPREAD:
-        made.append(f"{told}: the judge's variance is {ratio:.2g} times that on unlabelled cases")
-    if len(sample.unlabelled) > 1:
-        here, there = float(sample.f.mean()), float(sample.unlabelled.mean())
-        every = np.concatenate([sample.f, sample.unlabelled])
-        sizes = 1.0 / len(sample.f) + 1.0 / len(sample.unlabelled)
-        spread = sqrt(float(np.var(every, ddof=1)) * sizes)
-        if spread > 0 and abs(here - there) > UNEQUAL_MEANS * spread:
-            made.append(f"{told}: the judge passes {percent(here)} of them, {percent(there)} else")
-    if not len(sample.unlabelled):
-        made.append("no unlabelled case: the judge adds nothing")
-    elif not np.ptp(sample.f):
-        made.append("the judge gave one verdict on all labelled cases: it adds nothing")
-    return made
 
 
 def _effective(count: int, alone: float, with_judge: float) -> float | None:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from trialframe import _checks
 from trialframe.errors import ArgumentError, UnknownConfigError, did_you_mean
+from trialframe.judge._estimators import labels_interval
 from trialframe.judge._labelled import FIND
 from trialframe.judge._samples import LABELLED, Parts, parts_of, sample_of
 from trialframe.judge._splits import HELD_OUT, Splits
 from trialframe.judge._two_runs import Design, design_of, fitted
 from trialframe.judge._words import known, points
-from trialframe.judge.ppi import ASSUMES, FEW_OF_A_CLASS, interval, labels_interval
+from trialframe.judge.ppi import ASSUMES, FEW_OF_A_CLASS, interval
 from trialframe.kernels.judge import of_two
 from trialframe.kernels.paired import tango
 from trialframe.results import Result
@@ -188,14 +189,14 @@ def ppi_difference(
     min_labels = _checks.integer(min_labels, "min_labels", low=2)
     level = _checks.between(level, "level", inclusive=False)
     if baseline == candidate:
-        raise ArgumentError(f"baseline and candidate are both {baseline!r}: name two systems.")
+        raise ArgumentError(f"baseline and candidate are both {baseline!r}: name two configs.")
     given = {"label": label, "judge": judge, "case": case, "cluster": cluster, "config": config}
     given |= {"split": split}
     data = parts_of(labelled, unlabelled, given, verdicts, Splits.of(held_out, tuned_on))
     for name in (baseline, candidate):
         if name not in data.configs:
             told = did_you_mean(name, [str(other) for other in data.configs])
-            raise UnknownConfigError(f"no system {name!r} in column {config!r}. {told}")
+            raise UnknownConfigError(f"no config {name!r} in column {config!r}. {told}")
     return _compared(data, baseline, candidate, critical=critical, least=min_labels, level=level)
 
 
@@ -241,7 +242,7 @@ def _compared(
     )
     guarded = _guarded(result, made, (a, b), clustered=data.clustered)
     if fewest < least:
-        reason = f"{fewest:,} labelled cases in a run, fewer than {least}"
+        reason = f"{fewest:,} labelled cases of a config, fewer than {least}"
         guarded = replace(guarded, status="insufficient-data", reason=reason)
     for name in (baseline, candidate):
         if (seen := data.in_sample(name)) and guarded.status != "in-sample":
@@ -275,7 +276,7 @@ def _guarded(
         fewest = min(min(y.sum(), len(y) - y.sum()) for y in known_rows)
         if fewest >= FEW_OF_A_CLASS:
             return made
-        reason = f"{fewest:g} passes or fails among the labels of a run"
+        reason = f"{fewest:g} passes or fails among the labels of a config"
     samples = [sample_of(side, clustered=clustered) for side in sides]
     rates = [float(sample.y.mean()) for sample in samples]
     ends = [labels_interval(*pair, made.level)[0] for pair in zip(samples, sides, strict=True)]
@@ -309,7 +310,7 @@ def _worded(made: PoweredDifference, *, few: bool) -> PoweredDifference:
         f"{points(high)}] by {made.method}, {made.design}; {points(made.judge_diff)} by the judge"
     )
     reason = made.reason or (
-        f"{made.paired_labels:,} cases labelled in both runs, {made.baseline_labels:,} and "
+        f"{made.paired_labels:,} cases labelled in both configs, {made.baseline_labels:,} and "
         f"{made.candidate_labels:,} in one"
     )
     claim = told if made.status == "corrected" else f"{made.reason}: {told}"

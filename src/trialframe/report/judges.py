@@ -11,7 +11,7 @@ from trialframe.judge._words import percent, points
 from trialframe.judge.ppi import Powered
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from trialframe.judge.calibrate import Calibration
     from trialframe.judge.correct import Corrected
@@ -23,23 +23,41 @@ if TYPE_CHECKING:
     Difference = CorrectedDifference | PoweredDifference
 
 
+FEW = 3
+"""Rows that are named one by one."""
+
+
 def calibration_lines(made: Calibration) -> list[str]:
     """The status, why, and what was assumed or left out."""
     keys = key_columns(made.cells)
-    lines = [f"{made.status}: {_counted(made)}"]
+    head = made.status
+    if made.table.height > 1 and made.table["status"].n_unique() > 1:
+        head = f"at least one {made.status}"
+    lines = [f"{head}: {_counted(made)}"]
     for row in made.table.iter_rows(named=True):
         # kappa and threshold stand in the table
         if made.table.height == 1 or row["status"] in {"in-sample", "insufficient-data"}:
             name = ", ".join(str(row[key]) for key in keys if row[key] is not None)
             lines.append(f"- {name}: {row['reason']}")
-    told = dict.fromkeys(
-        text for row in made.table["warnings"].drop_nulls() for text in row.split("; ")
-    )
-    lines += [f"- {text}" for text in (*made.notes, *told) if "held out is not shown" not in text]
+    lines += [f"- {text}" for text in (*made.notes, *_cautions(made, keys))]
     if made.unmapped.height:
         texts = ", ".join(f"{text!r} ({rows:,})" for _, text, rows in made.unmapped.rows())
         lines.append(f"- texts without a meaning, not counted: {texts}")
     return lines
+
+
+def _cautions(made: Calibration, keys: list[str]) -> Iterator[str]:
+    """Warnings of rows, each once, with the rows that it is about unless these are all."""
+    told: dict[str, list[str]] = {}
+    shown = [key for key in keys if made.table[key].n_unique() > 1]
+    for row in made.table.iter_rows(named=True):
+        for text in (row["warnings"] or "").split("; "):
+            if text and "held out is not shown" not in text:
+                told.setdefault(text, []).append(", ".join(str(row[key]) for key in shown))
+    for text, who in told.items():
+        rest = f" and {len(who) - FEW:,} more" if len(who) > FEW else ""
+        alone = len(who) == made.table.height
+        yield text if alone else f"{'; '.join(who[:FEW])}{rest}: {text}"
 
 
 def _counted(made: Calibration) -> str:
