@@ -11,9 +11,9 @@ import numpy as np
 from studies import methods
 from studies.designs import SEED, Design, Sample
 from studies.tables import Cell, Table, coverage, exact, size
-from trialframe.comparison.difference import Difference, Settings, measured
+from trialframe.comparison.difference import Settings, measured
 from trialframe.comparison.margins import claims
-from trialframe.comparison.pairs import per_case
+from trialframe.comparison.pairs import Difference, per_case
 from trialframe.kernels import gate, paired, sequential, unpaired
 
 if TYPE_CHECKING:

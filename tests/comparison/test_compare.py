@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trialframe as tr
-from trialframe.comparison.difference import PValue, verdict_of
+from trialframe.comparison.difference import verdict_of
+from trialframe.comparison.pvalues import PValue
 from trialframe.errors import ArgumentError, TrialsError, UnknownConfigError
 
 if TYPE_CHECKING:

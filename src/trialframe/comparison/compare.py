@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trialframe import _checks
-from trialframe.comparison import difference, subsets, wording
-from trialframe.comparison.difference import Difference, Settings, measured, on_majority
+from trialframe.comparison import difference, pvalues, subsets, wording
+from trialframe.comparison.difference import Settings, measured, on_majority
 from trialframe.comparison.evidence import evidence_of
 from trialframe.comparison.margins import claims
 from trialframe.comparison.pairs import (
+    Difference,
     bracket,
     known_or_none,
     lower_wins,
@@ -165,7 +166,7 @@ def checked(given: Settings) -> Settings:
     """
     _checks.one_of(given.effect, "effect", difference.EFFECTS)
     _checks.one_of(given.interval, "interval", difference.INTERVALS)
-    _checks.one_of(given.test, "test", difference.TESTS)
+    _checks.one_of(given.test, "test", pvalues.TESTS)
     _checks.one_of(given.short, "short", SHORT)
     _checks.one_of(given.units, "units", ("clusters", "cases"))
     if given.effect == "ratio" and given.interval not in {"default", "t"}:

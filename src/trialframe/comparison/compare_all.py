@@ -11,14 +11,8 @@ import polars as pl
 
 from trialframe import _checks
 from trialframe.comparison.compare import checked
-from trialframe.comparison.difference import (
-    FEWEST_CHANGED,
-    Difference,
-    Measured,
-    Settings,
-    measured,
-)
-from trialframe.comparison.pairs import Pairs, known_or_none, paired, per_case
+from trialframe.comparison.difference import FEWEST_CHANGED, Measured, Settings, measured
+from trialframe.comparison.pairs import Difference, Pairs, known_or_none, paired, per_case
 from trialframe.comparison.wording import COVERAGE_GAP
 from trialframe.counts import Counts
 from trialframe.errors import ArgumentError, TrialsError, UnknownConfigError, did_you_mean

@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trialframe.comparison.pairs import known_or_none, lower_wins
+from trialframe.comparison.pvalues import tested_with
 from trialframe.errors import ArgumentError
-from trialframe.estimate.metrics import Cases
-from trialframe.kernels import draws, paired
+from trialframe.kernels import paired
 from trialframe.kernels.intervals import score_t, square_and_add, t_interval
-from trialframe.kernels.lattice import cluster_sums, score_differences
 from trialframe.kernels.means import clustered_mean
-from trialframe.kernels.permutation import LARGEST, drawn_permutation
 from trialframe.kernels.resample import bootstrap_mean
-from trialframe.kernels.signflip import rate_test, sign_flip
 from trialframe.results import Result
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
+    from trialframe.comparison.pairs import Difference
+    from trialframe.comparison.pvalues import PValue
     from trialframe.estimate.metrics import Request
     from trialframe.kernels.draws import Short
     from trialframe.kernels.means import ClusteredMean
-    from trialframe.kernels.signflip import SignFlip
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
 INTERVALS = ("default", "t", "score", "tango", "wald+2", "bootstrap", "bca", "studentised")
-TESTS = ("sign-flip", "mcnemar", "mid-p")
 EFFECTS = ("difference", "ratio")
 
 FEWEST_CHANGED = 6
@@ -93,107 +88,6 @@ class Ratio(Result):
     low: float | None
     high: float | None
     method: str = "log-t-cr2"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PValue(Result):
-    """A p-value and what is behind it.
-
-    Attributes:
-        pvalue: Two-sided.
-        greater: One-sided, small when the candidate is higher.
-        less: One-sided, small when it is lower.
-        permutation: P-value of the permutation within cases, where trial counts differ.
-        changed: Units whose sum of differences is not 0.
-        name: What was tested and how.
-        exact: Whether the test is exact.
-    """
-
-    pvalue: float
-    greater: float
-    less: float
-    permutation: float | None
-    changed: int
-    name: str
-    exact: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
-    """The pairs of one comparison as arrays of shape (M,)."""
-
-    n_a: Ints
-    c_a: Ints
-    n_b: Ints
-    c_b: Ints
-    a: Floats
-    b: Floats
-    diff: Floats
-    weight: Floats
-    cluster: Ints | None
-    request: Request
-
-    @classmethod
-    def of(cls, frame: pl.DataFrame, request: Request) -> Difference:
-        """From the rows of `Pairs.frame`."""
-        ints = {
-            f"{name}_{side[0]}": frame[f"{name}_{side}"].to_numpy().astype(np.int64, copy=False)
-            for name in ("n", "c")
-            for side in ("baseline", "candidate")
-        }
-        codes = None
-        if "cluster" in frame.columns:
-            codes = frame["cluster"].rank("dense").to_numpy().astype(np.int64) - 1
-        weight = frame["weight"].to_numpy() if "weight" in frame.columns else np.ones(frame.height)
-        return cls(
-            n_a=ints["n_b"],
-            c_a=ints["c_b"],
-            n_b=ints["n_c"],
-            c_b=ints["c_c"],
-            a=frame["value_baseline"].to_numpy(),
-            b=frame["value_candidate"].to_numpy(),
-            diff=frame["diff"].to_numpy(),
-            weight=weight / np.max(weight, initial=np.finfo(np.float64).tiny),
-            cluster=codes,
-            request=request,
-        )
-
-    @property
-    def counted(self) -> bool:
-        """Whether values are plain pass rates, whose differences are exact fractions."""
-        return self.request.shape == "rate" and self.request.metric.bracketed
-
-    @property
-    def drawn(self) -> bool:
-        """Whether values follow from trials and passes, so that trials can be permuted."""
-        return self.request.metric.shape == "drawn" and self.request.metric.bracketed
-
-    @property
-    def unit(self) -> str:
-        """What is independent: "cases" or "clusters"."""
-        return "cases" if self.cluster is None else "clusters"
-
-    @property
-    def equal_trials(self) -> bool:
-        """Whether every case has as many trials on both sides."""
-        return bool((self.n_a == self.n_b).all())
-
-    @property
-    def equal_weights(self) -> bool:
-        """Whether the cases count alike."""
-        return len(self.weight) == 0 or float(np.ptp(self.weight)) == 0.0
-
-    @property
-    def one_trial_each(self) -> bool:
-        """Whether these are single verdicts, so that paired binary methods serve."""
-        single = bool((self.n_a == 1).all() and (self.n_b == 1).all())
-        return single and self.counted and self.equal_weights
-
-    @property
-    def discordant(self) -> tuple[int, int]:
-        """Cases that only the baseline passes and that only the candidate passes, by majority."""
-        a, b = draws.majority(self.n_a, self.c_a), draws.majority(self.n_b, self.c_b)
-        return int((a & ~b).sum()), int((b & ~a).sum())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -355,95 +249,3 @@ def ratio_of(data: Difference, fit: ClusteredMean, level: float) -> Ratio | None
     got = t_interval(np.log(after / before), spread.se[0], spread.df[0], level)
     low, high = known_or_none(float(np.exp(got.low))), known_or_none(float(np.exp(got.high)))
     return Ratio(value=after / before, low=low, high=high)
-
-
-def tested_with(data: Difference, test: str, seed: int) -> PValue:
-    """The test of no difference that the settings name."""
-    flips = flipped(data, Fraction(0), seed)
-    if test == "sign-flip":
-        return flips
-    from scipy.special import bdtr
-
-    b, c = data.discordant
-    got = paired.mcnemar(b, c)
-    greater, less = (float(bdtr(most, b + c, 0.5)) for most in (b, c))
-    if test == "mid-p":
-        half = (greater + less - 1.0) / 2.0  # both hold the observed table
-        greater, less = greater - half, less - half
-    return PValue(
-        pvalue=float(got.pvalue if test == "mcnemar" else got.mid_p),
-        greater=greater,
-        less=less,
-        permutation=flips.permutation,
-        changed=b + c,
-        name=f"McNemar on majority outcomes, {'exact' if test == 'mcnemar' else 'mid-p'}",
-        exact=test == "mcnemar" and data.cluster is None and data.equal_weights,
-    )
-
-
-def flipped(data: Difference, margin: Fraction, seed: int) -> PValue:
-    """Sign flip of the differences plus a margin, cases or whole clusters."""
-    rng = np.random.default_rng(seed)
-    scored = bool((np.minimum(data.n_a, data.n_b) > 0).all())
-    if data.counted and data.equal_weights and scored:
-        got = rate_test(
-            data.n_a, data.c_a, data.n_b, data.c_b, rng, cluster=data.cluster, margin=margin
-        )
-        second = None if got.permutation is None else got.permutation.pvalue
-        return _flips(data, got.sign_flip, got.pvalue, second, exact=got.exact)
-    shifted = data.diff + float(margin) if margin else data.diff
-    return flipped_scores(data, shifted, rng)
-
-
-def flipped_scores(data: Difference, diff: Floats, rng: np.random.Generator) -> PValue:
-    """Sign flip of differences that are not counted passes, with the weights of the cases.
-
-    Where trial counts differ and the values follow from them, the permutation of trials within
-    cases has to agree, as for pass rates.
-    """
-    lattice = score_differences(diff * (data.weight / data.weight.mean()))
-    if data.cluster is not None:
-        lattice = cluster_sums(lattice, data.cluster)
-    flips = sign_flip(lattice, rng)
-    plain = diff is data.diff
-    second = _permuted(data, rng) if plain and data.drawn and not data.equal_trials else None
-    pvalue = flips.pvalue if second is None else max(flips.pvalue, second)
-    return _flips(data, flips, pvalue, second, exact=flips.exact and data.equal_trials)
-
-
-def _permuted(data: Difference, rng: np.random.Generator) -> float | None:
-    """P-value of a permutation of trials within cases; None where there are too many to draw."""
-    if max(data.n_a.max(), data.n_b.max()) > LARGEST:
-        return None
-
-    def value(n: Ints, c: Ints) -> Floats:
-        none = np.zeros(n.size, dtype=np.int64)
-        flat = Cases(
-            n=n.ravel(),
-            c=c.ravel(),
-            unscored=none,
-            failed=none,
-            secure=None,
-            weight=np.ones(n.size),
-            cluster=None,
-        )
-        return data.request.metric.values(flat, data.request, "null").reshape(n.shape)
-
-    return drawn_permutation(data.n_a, data.c_a, data.n_b, data.c_b, value, data.weight, rng).pvalue
-
-
-def _flips(
-    data: Difference, flips: SignFlip, pvalue: float, second: float | None, *, exact: bool
-) -> PValue:
-    name = f"sign flip of {data.unit}, {flips.method}"
-    if second is not None and second > flips.pvalue:
-        name = "permutation of trials within cases, larger than the sign flip"
-    return PValue(
-        pvalue=pvalue,
-        greater=flips.greater,
-        less=flips.less,
-        permutation=second,
-        changed=flips.changed,
-        name=name,
-        exact=exact,
-    )

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trialframe.comparison.difference import flipped, flipped_scores, on_majority
+from trialframe.comparison.difference import on_majority
 from trialframe.comparison.pairs import known_or_none
+from trialframe.comparison.pvalues import flipped, flipped_scores
 from trialframe.kernels.intervals import clopper_pearson, t_interval
 from trialframe.results import Result
 
 if TYPE_CHECKING:
-    from trialframe.comparison.difference import Difference, Interval, Measured, PValue, Settings
+    from trialframe.comparison.difference import Interval, Measured, Settings
+    from trialframe.comparison.pairs import Difference
+    from trialframe.comparison.pvalues import PValue
 
 FEWEST_FOR_T = 10
 """Changed units from which the t bound decides."""

@@ -68,6 +68,84 @@ class Pairs:
         return missing > 0 and extra == 0 and not passed.any()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """The pairs of one comparison as arrays of shape (M,)."""
+
+    n_a: Ints
+    c_a: Ints
+    n_b: Ints
+    c_b: Ints
+    a: Floats
+    b: Floats
+    diff: Floats
+    weight: Floats
+    cluster: Ints | None
+    request: Request
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame, request: Request) -> Difference:
+        """From the rows of `Pairs.frame`."""
+        ints = {
+            f"{name}_{side[0]}": frame[f"{name}_{side}"].to_numpy().astype(np.int64, copy=False)
+            for name in ("n", "c")
+            for side in ("baseline", "candidate")
+        }
+        codes = None
+        if "cluster" in frame.columns:
+            codes = frame["cluster"].rank("dense").to_numpy().astype(np.int64) - 1
+        weight = frame["weight"].to_numpy() if "weight" in frame.columns else np.ones(frame.height)
+        return cls(
+            n_a=ints["n_b"],
+            c_a=ints["c_b"],
+            n_b=ints["n_c"],
+            c_b=ints["c_c"],
+            a=frame["value_baseline"].to_numpy(),
+            b=frame["value_candidate"].to_numpy(),
+            diff=frame["diff"].to_numpy(),
+            weight=weight / np.max(weight, initial=np.finfo(np.float64).tiny),
+            cluster=codes,
+            request=request,
+        )
+
+    @property
+    def counted(self) -> bool:
+        """Whether values are plain pass rates, whose differences are exact fractions."""
+        return self.request.shape == "rate" and self.request.metric.bracketed
+
+    @property
+    def drawn(self) -> bool:
+        """Whether values follow from trials and passes, so that trials can be permuted."""
+        return self.request.metric.shape == "drawn" and self.request.metric.bracketed
+
+    @property
+    def unit(self) -> str:
+        """What is independent: "cases" or "clusters"."""
+        return "cases" if self.cluster is None else "clusters"
+
+    @property
+    def equal_trials(self) -> bool:
+        """Whether every case has as many trials on both sides."""
+        return bool((self.n_a == self.n_b).all())
+
+    @property
+    def equal_weights(self) -> bool:
+        """Whether the cases count alike."""
+        return len(self.weight) == 0 or float(np.ptp(self.weight)) == 0.0
+
+    @property
+    def one_trial_each(self) -> bool:
+        """Whether these are single verdicts, so that paired binary methods serve."""
+        single = bool((self.n_a == 1).all() and (self.n_b == 1).all())
+        return single and self.counted and self.equal_weights
+
+    @property
+    def discordant(self) -> tuple[int, int]:
+        """Cases that only the baseline passes and that only the candidate passes, by majority."""
+        a, b = draws.majority(self.n_a, self.c_a), draws.majority(self.n_b, self.c_b)
+        return int((a & ~b).sum()), int((b & ~a).sum())
+
+
 def per_case(metric: str) -> Request:
     """The request behind a metric that has one value per case."""
     request = parsed(metric, ())[0] if not str(metric).endswith("k") else None

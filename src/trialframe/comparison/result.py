@@ -10,13 +10,13 @@ import polars as pl
 
 from trialframe import _checks
 from trialframe.comparison import difference, subsets
-from trialframe.comparison.difference import Difference, Interval, Ratio, Settings
-from trialframe.comparison.pairs import per_case
+from trialframe.comparison.pairs import Difference, per_case
 from trialframe.errors import ArgumentError
 from trialframe.kernels.means import clustered_mean
 from trialframe.results import Result
 
 if TYPE_CHECKING:
+    from trialframe.comparison.difference import Interval, Ratio, Settings
     from trialframe.comparison.evidence import Evidence
     from trialframe.comparison.margins import Equivalence, NonInferiority
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from trialframe.comparison.difference import Difference, measured, relative, verdict_of
-from trialframe.comparison.pairs import OWN_COLUMNS, ROUNDING, known_or_none, lower_wins
+from trialframe.comparison.difference import measured, relative, verdict_of
+from trialframe.comparison.pairs import OWN_COLUMNS, ROUNDING, Difference, known_or_none, lower_wins
 from trialframe.errors import ArgumentError, did_you_mean
 from trialframe.kernels.multiple import holm
 
