@@ -141,6 +141,25 @@ def test_labels_take_the_judges_errors_out(
     assert "corrected" in capsys.readouterr().out
     assert main([*words, "--labels-a", files[0]]) == 2
     assert "go together" in capsys.readouterr().err
+    assert main([*words, *shared]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("b is better: ")
+    assert "after correction" in shown.splitlines()[0]
+    assert "\nnot corrected: " in shown
+    assert "verdict, corrected for the judge" in shown
+    assert "correct it with" not in shown
+    assert main([*words, *shared, "--margin", "0.05"]) == 0
+    # passes that no judge gave have no errors of a judge
+    own = trials.drop("label").with_columns(judge=~pl.col("passed"))
+    own.write_parquet(runs)
+    assert main([*words, *shared]) == 2
+    assert "--passed judge" in capsys.readouterr().err
+    assert main([*words, *shared, "--passed", "judge"]) in {0, 1}
+    capsys.readouterr()
+    texts = pl.when("label").then(pl.lit("good")).otherwise(pl.lit("bad"))
+    known.with_columns(label=texts).write_parquet(labels)
+    assert main([*words, *shared, "--passed", "judge"]) == 2
+    assert "trialframe judge correct" in capsys.readouterr().err
 
 
 def test_a_judge_behind_the_passes_is_named() -> None:

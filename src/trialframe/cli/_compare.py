@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import polars as pl
@@ -27,11 +27,12 @@ if TYPE_CHECKING:
     from trialframe.cli._estimate import Loaded
     from trialframe.cli._output import Output
     from trialframe.comparison.result import Comparison
-    from trialframe.counts import Counts
     from trialframe.decide.gate import Decision
     from trialframe.judge.correct_difference import CorrectedDifference
 
 ABOUT = "Comparison"
+CORRECT_IT = "rogan_gladen_difference"
+"""In the advice to correct a difference, which is no advice once that was done."""
 
 Words = Annotated[
     list[str] | None,
@@ -175,15 +176,20 @@ def compare(
     )
     extras = _Extras(
         decision=decided(found, by=groups or None) if gate else None,
-        corrected=_corrected(data.counts, found, labels_a, labels_b),
+        corrected=_corrected(data, found, labels_a, labels_b),
     )
+    if extras.corrected is not None:
+        told = tuple(text for text in found.warnings if CORRECT_IT not in text)
+        found = replace(found, warnings=told)
     _show(found, extras, out)
     for note in data.counts.notes:
         say(note)
+    if extras.corrected is not None and _speaks_against(extras.corrected, margin):
+        return 1
     if extras.decision is not None:
         return extras.decision.exit_code
     if extras.corrected is not None:
-        return int(extras.corrected.exit_code != 0 or extras.corrected.verdict == "worse")
+        return int(found.verdict == "not comparable")
     return int(_against(found))
 
 
@@ -196,7 +202,7 @@ class _Extras:
 
 
 def _corrected(
-    counts: Counts, found: Comparison, labels_a: str | None, labels_b: str | None
+    data: Loaded, found: Comparison, labels_a: str | None, labels_b: str | None
 ) -> CorrectedDifference | None:
     """The difference with the judge's errors taken out, from labels of each side."""
     if labels_a is None and labels_b is None:
@@ -205,6 +211,7 @@ def _corrected(
         raise ArgumentError("--labels-a and --labels-b go together; the same file may serve both.")
     if found.metric != "pass@1":
         raise ArgumentError(f"labels correct pass@1, not {found.metric}.")
+    _from_a_judge(data)
     if labels_a == labels_b:
         made = calibrate(load([labels_a]).frame)
     else:
@@ -213,7 +220,34 @@ def _corrected(
             for path, name in ((labels_a, found.baseline), (labels_b, found.candidate))
         ]
         made = calibrate(pl.concat(parts, how="diagonal_relaxed"), config="config")
-    return rogan_gladen_difference(counts, found.baseline, found.candidate, made, level=found.level)
+    for note in made.notes:
+        say(f"labels: {note}")
+    names = (found.baseline, found.candidate)
+    return rogan_gladen_difference(data.counts, *names, made, level=found.level)
+
+
+def _from_a_judge(data: Loaded) -> None:
+    """Refuse passes that are no verdicts of a judge: its errors are not in them."""
+    if data.counts.judged_by is not None:
+        return
+    trials = _trials(data)
+    if trials is None:
+        say("these are counts: nothing shows that their passes are verdicts of the labelled judge")
+        return
+    if {"judge", "passed"} <= set(trials.collect_schema().names()):
+        same = pl.col("judge").cast(pl.Boolean, strict=False) == pl.col("passed")
+        if trials.select(same.all() & same.any()).collect().item():
+            return
+    raise ArgumentError(
+        "passes do not come from a judge column, so there are no errors of a judge to take out: "
+        "name it with --passed judge."
+    )
+
+
+def _speaks_against(made: CorrectedDifference, margin: float | None) -> bool:
+    """Whether a corrected difference speaks against the candidate, or is none."""
+    lost = margin is not None and (made.low is None or made.low <= -margin)
+    return made.exit_code != 0 or made.verdict == "worse" or lost
 
 
 def sides(command: str, words: list[str] | None) -> tuple[list[str], str, str]:
@@ -244,11 +278,13 @@ def _against(found: Comparison) -> bool:
 def _show(found: Comparison, extras: _Extras, out: Output) -> None:
     from trialframe.report import comparison, text
     from trialframe.report.decision import markdown_decision, print_decision
+    from trialframe.report.judges import difference_lines
 
     lines, rows, groups = comparison.lines(found), comparison.rows(found), comparison.groups(found)
     decision, corrected = extras.decision, extras.corrected
     if corrected is not None:
-        lines += [f"corrected for the judge: {corrected.claim}", *(f"- {text}" for text in corrected.warnings)]
+        lines = [*difference_lines(corrected), f"not corrected: {lines[0]}", *lines[1:]]
+        rows = comparison.with_corrected(rows, corrected)
 
     def table(console: Console) -> None:
         text.print_section(console, lines, rows)
@@ -273,7 +309,8 @@ def _frame(found: Comparison, extras: _Extras, kind: str) -> pl.DataFrame:
     for prefix, part in (("gate", extras.decision), ("corrected", extras.corrected)):
         if part is not None:
             made = part.to_frame()
-            frame = frame.hstack(made.rename({name: f"{prefix}_{name}" for name in made.columns}))
+            made = made.rename({name: f"{prefix}_{name}" for name in made.columns})
+            frame = made.hstack(frame) if prefix == "corrected" else frame.hstack(made)
     if found.groups is None:
         return frame
     if kind in {"json", "parquet"}:
@@ -308,7 +345,7 @@ def _headlines(
 
 Adjust = Annotated[str, typer.Option(help="holm, bh, tarone or none.", rich_help_panel=ABOUT)]
 CaseTest = Annotated[
-    str, typer.Option("--method", help="boschloo, fisher or z.", rich_help_panel=ABOUT)
+    str, typer.Option("--method", help="boschloo, barnard, fisher or z.", rich_help_panel=ABOUT)
 ]
 Alpha = Annotated[float, typer.Option(help="Level of the tests, in (0, 1).", rich_help_panel=ABOUT)]
 

@@ -148,6 +148,6 @@ def _ask(name: str, role: str, missing: list[tuple[str, int]]) -> str:
     question = "for example" if len(ways) == 1 else "whichever is true:"
     return (
         f"column {name!r} ({role}) holds texts that are not true or false: {told}{rest}. Say what "
-        f"they mean, {question} {examples} (on the command line `trialframe judge` takes "
-        f"{options}); texts that you leave out are reported and not counted."
+        f"they mean, {question} {examples} (with `trialframe judge calibrate` or `trialframe "
+        f"judge correct`: {options}); texts that you leave out are reported and not counted."
     )

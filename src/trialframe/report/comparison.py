@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from trialframe.comparison.difference import Interval
     from trialframe.comparison.result import Comparison, Majority
+    from trialframe.judge.correct_difference import CorrectedDifference
 
 MANY_PAIRS = 100
 """Cases from which the Bayesian check adds nothing."""
@@ -29,6 +30,18 @@ def rows(found: Comparison) -> pl.DataFrame:
         made += [*_estimate(found), *_tests(found), *_ranges(found), *_margins(found)]
         made += _trials(found)
     return pl.DataFrame(made, schema=["quantity", "value"], orient="row")
+
+
+def with_corrected(table: pl.DataFrame, made: CorrectedDifference) -> pl.DataFrame:
+    """The rows with what a correction for the judge's errors says in front."""
+    ends = "" if made.low is None else f" {_ends(made.low, made.high)}"
+    first = [
+        ("verdict, corrected for the judge", made.verdict),
+        ("difference, corrected", f"{number(made.diff)}{ends}"),
+    ]
+    front = pl.DataFrame(first, schema=table.schema, orient="row")
+    words = pl.col("quantity").replace({"verdict": "verdict, not corrected"})
+    return pl.concat([front, table.with_columns(words)])
 
 
 def groups(found: Comparison) -> pl.DataFrame:
