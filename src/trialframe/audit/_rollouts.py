@@ -202,14 +202,19 @@ def _told(name: str, found: Agreement) -> str:
 
 def _agreement(table: Inspection, name: str) -> Agreement | None:
     rows = table.trials.drop_nulls([*CELL, name, "passed"])
-    order = [part for part in (*CELL, "trial", name, "passed") if part in rows]
-    rows = rows.sort(order).with_columns(
-        _cell=pl.struct(CELL).rank("dense"), _group=pl.col(name).rank("dense")
+    groups = rows.group_by(*CELL, name).agg(size=pl.len())
+    cells = groups.group_by(CELL).agg(groups=pl.len(), most=pl.col("size").max())
+    mixed = (
+        cells.filter(pl.col("groups") > 1, pl.col("most") > 1).sort(CELL).with_row_index("_cell")
     )
+    order = [
+        part for part in ("_cell", "trial", name, "passed") if part in (*rows.columns, "_cell")
+    ]
+    kept = rows.join(mixed.select(*CELL, "_cell"), on=CELL).sort(order)
     return shared_agreement(
-        rows["_cell"].to_numpy().astype("int64"),
-        rows["_group"].to_numpy().astype("int64"),
-        rows["passed"].to_numpy(),
+        kept["_cell"].cast(pl.Int64).to_numpy(),
+        kept[name].rank("dense").cast(pl.Int64).to_numpy(),
+        kept["passed"].to_numpy(),
     )
 
 
