@@ -5,6 +5,7 @@ A message says what is wrong, where, and what to do next.
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,22 @@ class UnknownConfigError(TrialframeError):
 
 class ArgumentError(TrialframeError):
     """An argument is of the wrong type or outside its range."""
+
+
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""Control characters, line ends, signs that turn the direction of text, halves of characters."""
+
+
+def visible(text: str) -> str:
+    r"""A text on one line whose control characters are written out.
+
+    Examples:
+        >>> visible("a\x1b[31m\nb")
+        'a\\x1b[31m\\nb'
+    """
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def listed(names: Iterable[object], limit: int = 8) -> str:

@@ -14,7 +14,7 @@ from trialframe import _checks
 from trialframe.comparison.result import Comparison
 from trialframe.decide import holds, words
 from trialframe.decide.groups import SUMS, Guard, part_sums
-from trialframe.errors import ArgumentError, TrialsError, short
+from trialframe.errors import ArgumentError, TrialsError, short, visible
 from trialframe.kernels import gate as kernel
 from trialframe.kernels.draws import majority
 from trialframe.results import Result
@@ -210,10 +210,10 @@ def gate(
     )
     return replace(
         made,
-        headline=words.visible(words.headline(made, blocked)),
-        claim=words.visible(words.claim(made, blocked)),
-        reasons=tuple(map(words.visible, words.reasons(made, blocked, found))),
-        warnings=tuple(map(words.visible, _warnings(made, comparison, found, blocked))),
+        headline=visible(words.headline(made, blocked)),
+        claim=visible(words.claim(made, blocked)),
+        reasons=tuple(map(visible, words.reasons(made, blocked, found))),
+        warnings=tuple(map(visible, _warnings(made, comparison, found, blocked))),
     )
 
 

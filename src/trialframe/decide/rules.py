@@ -16,9 +16,9 @@ from trialframe.counts import counts as count
 from trialframe.decide.gate import EXIT_CODES, Decision, gate
 from trialframe.decide.groups import equal
 from trialframe.decide.policy import UNITS, Policy, Rule, policy_of
-from trialframe.decide.words import many, percent, visible
+from trialframe.decide.words import many, percent
 from trialframe.engine import source_of, sources
-from trialframe.errors import ArgumentError, ColumnError, TrialframeError, TrialsError
+from trialframe.errors import ArgumentError, ColumnError, TrialframeError, TrialsError, visible
 from trialframe.estimate.metrics import cases_of
 from trialframe.estimate.summary import summary
 from trialframe.results import Result

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
+
+from trialframe.errors import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,11 +16,6 @@ if TYPE_CHECKING:
 MOST_NAMED = 20
 """Broken cases that people are told by name."""
 _LONGEST = 80
-
-_UNSEEN = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-"""Control characters, line ends, signs that turn the direction of text, halves of characters."""
 
 
 def headline(made: Decision, blocked: str | None) -> str:
@@ -143,16 +139,6 @@ def broken_cases(names: Sequence[str]) -> str:
     rest = len(names) - len(texts)
     word = "Broken case" if len(names) == 1 else "Broken cases"
     return f"{word}: {', '.join(texts)}" + (f" and {rest:,} more" if rest else "")
-
-
-def visible(text: str) -> str:
-    r"""A text on one line whose control characters are written out.
-
-    Examples:
-        >>> visible("a\x1b[31m\nb")
-        'a\\x1b[31m\\nb'
-    """
-    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def many(number: int, word: str) -> str:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import polars as pl
 
 from trialframe.decide.gate import Decision
-from trialframe.decide.words import broken_cases, percent, visible
+from trialframe.decide.words import broken_cases, percent
+from trialframe.errors import visible
 from trialframe.report.numbers import MISSING
 from trialframe.report.text import markdown_section, print_section
 

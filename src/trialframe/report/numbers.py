@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 MISSING = "-"
 """What stands where a value is unknown."""
 
-_CONTROL = {"Cc", "Zl", "Zp", "Cs"}
-
 _MICRO = 1e6
 _MILLI = 1e3
 _LARGE = 1_000
@@ -164,18 +162,3 @@ def _around(name: str, place: int, room: float) -> str:
     start = min(max(0, place - width // 2), len(name) - width)
     before, after = "…" if start else "", "…" if start + width < len(name) else ""
     return f"{before}{name[start : start + width]}{after}"
-
-
-def visible(text: str) -> str:
-    r"""Line breaks and other control characters of a name as one would type them.
-
-    Examples:
-        >>> print(visible("two" + chr(10) + "lines"))
-        two\nlines
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        c.encode("unicode_escape").decode() if unicodedata.category(c) in _CONTROL else c
-        for c in text
-    )
