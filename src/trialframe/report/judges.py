@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from trialframe.errors import listed
 from trialframe.judge._labelled import key_columns
 from trialframe.judge._words import percent, points
 from trialframe.judge.ppi import Powered
@@ -39,6 +40,9 @@ def calibration_lines(made: Calibration) -> list[str]:
         if made.table.height == 1 or row["status"] in {"in-sample", "insufficient-data"}:
             name = ", ".join(str(row[key]) for key in keys if row[key] is not None)
             lines.append(f"- {name}: {row['reason']}")
+    below = made.table.filter(status="uncalibrated")
+    if 0 < below.height < made.table.height:
+        lines.append(f"- uncalibrated: {listed(_names(below, keys), 12)}")
     lines += [f"- {text}" for text in (*made.notes, *_cautions(made, keys))]
     if made.unmapped.height:
         texts = ", ".join(f"{text!r} ({rows:,})" for _, text, rows in made.unmapped.rows())
@@ -60,6 +64,13 @@ def _cautions(made: Calibration, keys: list[str]) -> Iterator[str]:
         yield text if alone else f"{'; '.join(who[:FEW])}{rest}: {text}"
 
 
+def _names(table: pl.DataFrame, keys: list[str]) -> list[str]:
+    """Names of rows, the judge's only where there are several."""
+    alone = len(keys) > 1 and table["judge"].n_unique() == 1
+    shown = table.select(key for key in keys if not (alone and key == "judge"))
+    return [", ".join(str(v) for v in row if v is not None) for row in shown.rows()]
+
+
 def _counted(made: Calibration) -> str:
     good = made.table.filter(status="calibrated").height
     side = "lower bound of kappa" if made.settings.status_by == "lower" else "kappa"
@@ -70,18 +81,18 @@ def _counted(made: Calibration) -> str:
 
 
 def calibration_rows(made: Calibration) -> pl.DataFrame:
-    """Kappa, error rates and status, one row a judge and group."""
+    """Error rates, kappa and status, one row a judge and group; the last give way for room."""
     keys = [name for name in key_columns(made.cells) if made.table[name].null_count() == 0]
     if len(keys) > 1 and made.table["judge"].n_unique() == 1:
         keys.remove("judge")
     rows = [
         {
             **{name: str(row[name]) for name in keys},
-            "status": row["status"],
             "cases": row["cases"],
-            "kappa": _number(row, "kappa"),
             "sensitivity": _share(row, "sensitivity"),
             "specificity": _share(row, "specificity"),
+            "kappa": _number(row, "kappa"),
+            "status": row["status"],
             "passes/fails": f"{row['m1']:,}/{row['m0']:,}",
         }
         for row in made.table.iter_rows(named=True)
@@ -104,23 +115,28 @@ def rate_rows(found: Sequence[Rate]) -> pl.DataFrame:
     rows = [
         {
             "config": made.config or "all",
+            **_size(made),
             "corrected": f"{percent(made.value)} {_ends(made.low, made.high)}".strip(),
             "by the judge": percent(made.judge_rate),
             **_worth(made),
-            "method": made.method,
             "status": made.status,
+            "method": made.method,
         }
         for made in found
     ]
     return pl.DataFrame(rows)
 
 
+def _size(made: Rate) -> dict[str, int]:
+    """Labels of the run, or judged cases where the labels are others."""
+    return {"labels": made.labelled} if isinstance(made, Powered) else {"cases": made.cases}
+
+
 def _worth(made: Rate) -> dict[str, str]:
-    """Labels and what they are worth with the judge, where there is such a number."""
+    """What labels are worth with the judge, where there is such a number."""
     if not isinstance(made, Powered):
         return {}
-    worth = "-" if made.effective is None else f"{made.effective:,.0f}"
-    return {"labels": f"{made.labelled:,}", "worth": worth}
+    return {"worth": "-" if made.effective is None else f"{made.effective:,.0f}"}
 
 
 def difference_lines(made: Difference) -> list[str]:
@@ -140,21 +156,21 @@ def drift_lines(made: Drift) -> list[str]:
 
 
 def drift_rows(made: Drift) -> pl.DataFrame:
-    """One row an error rate."""
-    rows = [
-        {
-            "rate": row["rate"],
-            made.baseline: percent(row["baseline_value"]),
-            made.candidate: percent(row["candidate_value"]),
-            "difference": points(row["diff"]),
-            "interval": f"[{points(row['low'])}, {points(row['high'])}]",
-            "p": "-" if row["pvalue"] is None else f"{row['pvalue']:.2g}",
-            "method": row["method"] or "-",
-            "status": row["status"],
-        }
+    """One column an error rate."""
+    columns = {
+        row["rate"]: [
+            percent(row["baseline_value"]),
+            percent(row["candidate_value"]),
+            points(row["diff"]),
+            f"[{points(row['low'])}, {points(row['high'])}]",
+            "-" if row["pvalue"] is None else f"{row['pvalue']:.2g}",
+            row["method"] or "-",
+            row["status"],
+        ]
         for row in made.table.iter_rows(named=True)
-    ]
-    return pl.DataFrame(rows)
+    }
+    quantities = [made.baseline, made.candidate, "difference", f"{made.level:.0%} interval"]
+    return pl.DataFrame({"rate": [*quantities, "p", "method", "status"], **columns})
 
 
 def _share(row: dict[str, float | None], name: str) -> str:

@@ -48,11 +48,11 @@ def rows(table: pl.DataFrame) -> pl.DataFrame:
             texts
             | {
                 "signal": signal,
+                "cases": row["cases_used"],
                 "AUC": f"{shown(row['value'], None)} {ends}".strip() if judged else MISSING,
                 "p": _p(row["pvalue"]),
-                "macro": shown(row["macro"], None),
                 "pooled": shown(row["pooled"], None),
-                "cases": f"{row['cases_used']:,}",
+                "macro": shown(row["macro"], None),
             }
         )
     return pl.DataFrame(made, infer_schema_length=None)
