@@ -136,13 +136,14 @@ def labelled(
     label = _labels(table, columns.label, verdicts)
     judges = [truth(table, name, "judge", verdicts) for name in columns.judge]
     keys = _keys(table, columns)
-    _refuse_repeats(table, keys, columns)
+    repeats = _repeats(table, keys, columns)
     parts = [
         _counted(keys.with_columns(judge_pass=made.values, label_pass=label.values), name)
         for name, made in sorted(zip(columns.judge, judges, strict=True), key=lambda pair: pair[0])
     ]
     unmapped = pl.concat([label.unmapped, *(made.unmapped for made in judges)])
-    notes = [*columns.notes, *(_unused(verdicts, [label, *judges]) if wants == "labels" else ())]
+    notes = [*columns.notes, *repeats]
+    notes += _unused(verdicts, [label, *judges]) if wants == "labels" else []
     cells = pl.concat(parts)
     return Labelled(cells=cells, unmapped=unmapped, columns=columns, notes=tuple(notes))
 
@@ -160,16 +161,22 @@ def _unused(verdicts: Mapping[Any, bool | None] | None, columns: Sequence[Truth]
     return [f"no row says {listed(idle)}: the meaning given for it is not used"] if idle else []
 
 
-def _refuse_repeats(table: pl.DataFrame, keys: pl.DataFrame, columns: Columns) -> None:
-    """Raise when a trial is there twice: it would count twice."""
-    if "trial" not in columns.once or not columns.case:
-        return
+def _repeats(table: pl.DataFrame, keys: pl.DataFrame, columns: Columns) -> list[str]:
+    """Raise when a trial is there twice, and say when rows of a case are taken as its trials."""
+    if not columns.case:
+        return []
+    if "trial" not in columns.once:
+        more = [table[columns.once["config"]].alias(_CONFIG)] if "config" in columns.once else []
+        rows = keys.with_columns(more)
+        several = rows.group_by(rows.columns).len().filter(pl.col("len") > 1)["case"].n_unique()
+        told = "have several rows, which are taken as trials of the case"
+        return [f"no trial column: {several:,} cases {told}"] if several else []
     names = {"trial": _TRIAL, "config": _CONFIG, "attempt": _ATTEMPT}
     more = [table[old].alias(names[new]) for new, old in columns.once.items()]
     rows = keys.with_columns(more).filter(pl.col(_TRIAL).is_not_null())
     repeated = rows.group_by(rows.columns).len().filter(pl.col("len") > 1)
     if repeated.is_empty():
-        return
+        return []
     shown = [name for name in rows.columns if name not in {CLUSTER, _ATTEMPT}]
     first = repeated.sort(shown).row(0, named=True)
     words = {SPLIT: "split", _TRIAL: "trial", _CONFIG: "config"}
