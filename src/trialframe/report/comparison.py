@@ -111,7 +111,7 @@ def _majority(made: Majority, cases: int) -> Iterator[tuple[str, str]]:
     if cases < MANY_PAIRS:
         yield "posterior probability of more wins than losses", number(made.p_better)
     yield (
-        "smallest effect found with 80 % power, no case worse / discordant as here",
+        "smallest effect found with 80 % power, no losses / as discordant as here",
         f"{number(made.mde_best)} / {number(made.mde)}",
     )
 
