@@ -209,3 +209,31 @@ def test_one_calibration_for_several_configs(
     assert run(*words, "--calibration", "per-model").code == 2
     plain = ("correct", files["labels"], files["runs"], "--config", "model")
     assert run(*plain, "--calibration", "per-config").code == 2
+
+
+@pytest.mark.parametrize("method", ["rogan-gladen", "ppi"])
+def test_one_rate_a_judge(
+    run: Callable[..., Ran], files: dict[str, Path], tmp_path: Path, method: str
+) -> None:
+    some = pl.read_parquet(files["some"]).filter(model="new").drop("model")
+    lenient = some.with_columns(judge=pl.col("judge") | (pl.col("case") % 5 == 0))
+    named = [some.with_columns(who=pl.lit("a")), lenient.with_columns(who=pl.lit("b"))]
+    table = tmp_path / "judges.parquet"
+    pl.concat(named).write_parquet(table)
+    second = [table] if method == "rogan-gladen" else []
+    words = ("correct", table, *second, "--method", method, "--by", "who")
+    made = json.loads(run(*words, "-f", "json").out)
+    assert [row["who"] for row in made] == ["a", "b"]
+    for row, own in zip(made, named, strict=True):
+        own.write_parquet(table.with_name("own.parquet"))
+        own_words = [table.with_name("own.parquet")] * (1 + len(second))
+        [alone] = json.loads(run("correct", *own_words, "--method", method, "-f", "json").out)
+        assert row["value"] == alone["value"]
+    shown = run(*words)
+    assert [line.split()[0] for line in shown.out.splitlines()[-2:]] == ["a", "b"]
+    assert run(*words, "-f", "csv").out.startswith("who,status")
+    assert "no column 'whom'" in run(*words[:-1], "whom").err
+    assert run(*words, "--baseline", "x", "--candidate", "y").code == 2
+    renamed = pl.read_parquet(table).rename({"who": "status"})
+    renamed.write_parquet(table)
+    assert "of its own" in run(*words[:-1], "status").err

@@ -11,23 +11,19 @@ import typer
 from trialframe import _checks
 from trialframe.cli import _estimate
 from trialframe.cli import _options as opt
+from trialframe.cli._corrections import Asked, Tables, difference_of, grouped
 from trialframe.cli._output import output_of
 from trialframe.errors import ArgumentError, short
-from trialframe.judge._judged import counts_of_verdicts
 from trialframe.judge._labelled import FIND
-from trialframe.judge._samples import parts_of
-from trialframe.judge._splits import HELD_OUT, Splits
+from trialframe.judge._splits import HELD_OUT
 from trialframe.judge.calibrate import calibrate as calibrated
-from trialframe.judge.correct import rogan_gladen
-from trialframe.judge.correct_difference import rogan_gladen_difference
 from trialframe.judge.drift import judge_drift
-from trialframe.judge.ppi import powered
-from trialframe.judge.ppi_difference import ppi_difference
 from trialframe.read.tables import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from trialframe.cli._corrections import Rates
     from trialframe.cli._output import Output
 
 Level = _estimate.Level
@@ -93,7 +89,6 @@ JudgedFile = Annotated[
     typer.Argument(metavar="[JUDGED]", help="A table with verdicts; ppi needs none."),
 ]
 Method = Annotated[str, typer.Option(help="rogan-gladen or ppi.")]
-CALIBRATIONS = ("auto", "shared", "per-config")
 Shared = Annotated[
     str,
     typer.Option(
@@ -103,8 +98,8 @@ Shared = Annotated[
         "auto: per-config when the labelled table has the column of --config.",
     ),
 ]
-Baseline = Annotated[str | None, typer.Option(help="With --candidate: compare two systems.")]
-Candidate = Annotated[str | None, typer.Option(help="The system to compare with --baseline.")]
+Baseline = Annotated[str | None, typer.Option(help="With --candidate: compare two configs.")]
+Candidate = Annotated[str | None, typer.Option(help="The config to compare with --baseline.")]
 Margin = Annotated[float, typer.Option(help="Largest difference of an error rate accepted.")]
 
 
@@ -172,6 +167,7 @@ def correct(
     no_cluster: NoCluster = False,
     split: Split = None,
     verdict: Verdicts = None,
+    by: opt.By = None,
     held_out: HeldOut = None,
     tuned_on: TunedOn = None,
     baseline: Baseline = None,
@@ -195,37 +191,23 @@ def correct(
     splits: dict[str, Any] = {"split": split, "held_out": opt.parts(held_out) or HELD_OUT}
     splits |= {"tuned_on": opt.parts(tuned_on) or None}
     words = verdicts_of(verdict)
-    if method == "ppi":
-        if calibration != "auto":
-            raise ArgumentError(
-                "--calibration is for rogan-gladen: ppi needs labels of each config."
-            )
-        return _ppi(out, labelled, judged, given, words, splits, pair=pair, level=level)
-    if judged is None:
-        raise ArgumentError("rogan-gladen needs two tables: the labelled one, then the judged one.")
-    counts, notes = counts_of_verdicts(load([judged]).frame, given, words)
-    source = load([labelled]).frame
-    own = _own(source, config, _checks.one_of(calibration, "calibration", CALIBRATIONS))
-    found = calibrated(
-        source,
-        **(given | {"config": config if own else None}),
-        **splits,
-        verdicts=words,
-        level=level,
+    asked = Asked(
+        method=method, given=given, splits=splits, words=words, calibration=calibration, level=level
     )
-    notes = tuple(dict.fromkeys((*notes, *found.notes)))
-    if pair is not None:
-        return _difference(out, rogan_gladen_difference(counts, *pair, found, level=level), notes)
-    made = [rogan_gladen(counts, found, config=name, level=level) for name in counts.configs]
-    return _rates(out, made, notes)
+    tables = Tables.of(labelled, judged, method)
+    if pair is None:
+        return _rates(out, grouped(asked, tables, opt.parts(by)))
+    if by:
+        raise ArgumentError("--by corrects rates: leave it out, or --baseline and --candidate.")
+    return _difference(out, *difference_of(asked, tables, pair))
 
 
 def drift(
     files: opt.Files,
     *,
-    baseline: Annotated[str, typer.Option(help="First run, a value of --config.")],
-    candidate: Annotated[str, typer.Option(help="Second run.")],
-    config: Annotated[str, _column("--config", "The run.")],
+    baseline: Annotated[str, typer.Option(help="First config, a value of --config.")],
+    candidate: Annotated[str, typer.Option(help="Second config.")],
+    config: Annotated[str, _column("--config", "The system that was judged.")],
     judge: Judge = None,
     label: Label = None,
     case: Case = None,
@@ -240,7 +222,7 @@ def drift(
     format_: opt.Format = None,
     output: opt.To = None,
 ) -> int:
-    """Test whether a judge errs alike on two runs. Exit code 1: it does not, or nobody knows."""
+    """Test whether a judge errs alike on two configs. Exit code 1: it does not, or nobody knows."""
     from trialframe.report import judges as report
 
     out = output_of(format_, output)
@@ -294,49 +276,21 @@ def _cluster(name: str | None, *, without: bool) -> str | None:
     return None if without else name or FIND
 
 
-def _own(source: pl.LazyFrame, config: str | None, calibration: str) -> bool:
-    """Whether each config is calibrated on labels of its own."""
-    there = config is not None and config in source.collect_schema().names()
-    if calibration == "per-config" and not there:
-        raise ArgumentError(
-            "--calibration per-config needs --config, and that column in the labelled table."
-        )
-    return there and calibration != "shared"
-
-
-def _ppi(
-    out: Output,
-    labelled: str,
-    judged: str | None,
-    given: dict[str, Any],
-    words: dict[str, bool | None] | None,
-    splits: dict[str, Any],
-    *,
-    pair: tuple[str, str] | None,
-    level: float,
-) -> int:
-    first = load([labelled]).frame
-    second = None if judged is None else load([judged]).frame
-    if pair is not None:
-        if given["config"] is None:
-            raise ArgumentError("--baseline and --candidate need --config, the system's column.")
-        asked = given | splits
-        made = ppi_difference(first, *pair, unlabelled=second, **asked, verdicts=words, level=level)
-        return _difference(out, made, ())
-    wanted = Splits.of(splits["held_out"], splits["tuned_on"])
-    data = parts_of(first, second, given | {"split": splits["split"]}, words, wanted)
-    settings: dict[str, Any] = {"critical": "t", "estimator": "ppi++", "min_labels": 20}
-    settings["level"] = level
-    return _rates(out, [powered(data, name, **settings) for name in data.configs], ())
-
-
-def _rates(out: Output, found: list[Any], notes: tuple[str, ...]) -> int:
+def _rates(out: Output, made: Rates) -> int:
     from trialframe.report import judges as report
 
-    frame = pl.concat([made.to_frame() for made in found], how="vertical_relaxed")
-    lines = [*report.rate_lines(found), *(f"- {note}" for note in notes)]
-    _write(out, frame, lambda: [made.to_dict() for made in found], lines, report.rate_rows(found))
-    return max(int(made.exit_code) for made in found)
+    pairs = list(zip(made.found, made.groups, strict=True))
+    frames = [
+        one.to_frame().select(
+            *(pl.lit(value).alias(name) for name, value in group.items()), pl.all()
+        )
+        for one, group in pairs
+    ]
+    lines = [*report.rate_lines(made.found, made.groups), *(f"- {note}" for note in made.notes)]
+    rows = report.rate_rows(made.found, made.groups)
+    everything = [group | one.to_dict() for one, group in pairs]
+    _write(out, pl.concat(frames, how="vertical_relaxed"), lambda: everything, lines, rows)
+    return max(int(one.exit_code) for one in made.found)
 
 
 def _difference(out: Output, made: Any, notes: tuple[str, ...]) -> int:

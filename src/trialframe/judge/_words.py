@@ -5,11 +5,23 @@ from __future__ import annotations
 from math import isnan
 from typing import Any
 
+from trialframe._rollup import ONE_CONFIG
+
 
 def known(number: Any) -> float | None:
     """A float, None for NaN."""
     value = float(number)
     return None if isnan(value) else value
+
+
+def called(config: str | None) -> str:
+    """What to call a config in a sentence: its name, or "the run" where there are no names.
+
+    Examples:
+        >>> called("new"), called(None)
+        ('new', 'the run')
+    """
+    return "the run" if config is None or config == ONE_CONFIG else config
 
 
 def percent(value: float | None) -> str:

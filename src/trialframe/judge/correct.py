@@ -12,7 +12,7 @@ from trialframe import _checks
 from trialframe.counts import Counts
 from trialframe.errors import ArgumentError, UnknownConfigError, did_you_mean, short
 from trialframe.judge._judged import Judged, judged_of
-from trialframe.judge._words import known, percent
+from trialframe.judge._words import called, known, percent
 from trialframe.judge.calibrate import Calibration
 from trialframe.kernels import judge as kernels
 from trialframe.results import Result
@@ -266,7 +266,7 @@ def _status(made: Any, row: dict[str, Any], unseen: str | None) -> tuple[str, st
 
 
 def _claimed(made: Corrected) -> Corrected:
-    name = "the run" if made.config is None else made.config
+    name = called(made.config)
     judge = f"the judge passes {percent(made.judge_rate)} of {name}"
     if made.value is None:
         return replace(made, claim=f"{made.status}: {judge}, and {made.reason}")

@@ -20,7 +20,7 @@ from trialframe.judge._estimators import (
 from trialframe.judge._labelled import FIND
 from trialframe.judge._samples import parts_of, sample_of
 from trialframe.judge._splits import HELD_OUT, Splits
-from trialframe.judge._words import known, percent
+from trialframe.judge._words import called, known, percent
 from trialframe.kernels import ppi as kernels
 from trialframe.kernels.intervals import Interval, t_interval
 from trialframe.results import Result
@@ -245,9 +245,7 @@ def powered(
     sample = sample_of(rows, clustered=data.clustered)
     count = len(sample.y)
     if count < 2:
-        raise ArgumentError(
-            f"{count} labelled cases of {config or 'the run'}: at least 2 are needed."
-        )
+        raise ArgumentError(f"{count} labelled cases of {called(config)}: at least 2 are needed.")
     notes = list(data.notes)
     lam = None if estimator == "ppi++" else stratified(sample, estimator, notes)
     found = kernels.ppi_mean(sample, lam)
@@ -365,7 +363,7 @@ def _effective(count: int, alone: float, with_judge: float) -> float | None:
 
 
 def _claimed(made: Powered) -> Powered:
-    name = "the run" if made.config is None else made.config
+    name = called(made.config)
     told = (
         f"{name} passes {percent(made.value)} [{percent(made.low)}, {percent(made.high)}] by "
         f"{made.method}; the judge alone says {percent(made.judge_rate)}"

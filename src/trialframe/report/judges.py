@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from trialframe.errors import listed
 from trialframe.judge._labelled import key_columns
-from trialframe.judge._words import percent, points
+from trialframe.judge._words import called, percent, points
 from trialframe.judge.ppi import Powered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from trialframe.judge.calibrate import Calibration
     from trialframe.judge.correct import Corrected
@@ -100,21 +100,33 @@ def calibration_rows(made: Calibration) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def rate_lines(found: Sequence[Rate]) -> list[str]:
+def rate_lines(found: Sequence[Rate], groups: Sequence[Mapping[str, Any]]) -> list[str]:
     """What the table does not say, what is assumed, and what weakens it, each once."""
-    lines = [made.claim for made in found if len(found) == 1 or made.status != "corrected"]
+    heads = [", ".join(map(str, group.values())) for group in groups]
+    lines = [
+        f"{head}: {made.claim}" if head else made.claim
+        for made, head in zip(found, heads, strict=True)
+        if len(found) == 1 or made.status != "corrected"
+    ]
     lines.append(f"assumes {found[0].assumes}")
+    several = len({made.config for made in found}) > 1
     for text in dict.fromkeys(text for made in found for text in made.warnings):
-        who = [str(made.config) for made in found if text in made.warnings]
+        who = [
+            ", ".join(filter(None, (head, called(made.config) if several or not head else "")))
+            for made, head in zip(found, heads, strict=True)
+            if text in made.warnings
+        ]
         lines.append(f"- {text}" if len(who) == len(found) else f"- {', '.join(who)}: {text}")
     return lines
 
 
-def rate_rows(found: Sequence[Rate]) -> pl.DataFrame:
-    """One row a config: corrected and judged rate."""
+def rate_rows(found: Sequence[Rate], groups: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """One row a config and group: corrected and judged rate."""
+    several = len({made.config for made in found}) > 1
     rows = [
         {
-            "config": made.config or "all",
+            **{name: str(value) for name, value in group.items()},
+            **({} if group and not several else {"config": called(made.config)}),
             **_size(made),
             "corrected": f"{percent(made.value)} {_ends(made.low, made.high)}".strip(),
             "by the judge": percent(made.judge_rate),
@@ -122,7 +134,7 @@ def rate_rows(found: Sequence[Rate]) -> pl.DataFrame:
             "status": made.status,
             "method": made.method,
         }
-        for made in found
+        for made, group in zip(found, groups, strict=True)
     ]
     return pl.DataFrame(rows)
 
