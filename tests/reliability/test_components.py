@@ -258,7 +258,8 @@ def test_the_board_of_terminal_bench(shared_data: Path) -> None:
     assert (found.configs, found.cases, found.runs, found.trials) == (13, 80, 5.0, 5200)
     assert found.components["share"].round(3).to_list() == [0.078, 0.404, 0.246, 0.272]
     assert found.g == pytest.approx(0.954, abs=5e-4)
-    assert "specialisation" in found.reading
+    assert "ranks configs reliably (G = 0.95), though" in found.reading
+    assert "specialisation: which config is best often depends on the case" in found.reading
     half = found.split_half
     assert half is not None
     assert half.full_length == pytest.approx(found.g, abs=0.02)
@@ -350,3 +351,23 @@ def test_a_perfect_fit_has_no_noise(*, empty: bool) -> None:
     found = tr.variance_components(counts_of(n, c))
     assert found.method == ("reml" if empty else "anova")
     assert found.components["value"].round(6).to_list()[2:] == [0.0, 0.0]
+
+
+def test_readings_follow_intervals_and_g() -> None:
+    """A reliable mean and a large interaction go together; overlapping intervals decide nothing."""
+    rng = np.random.default_rng(3)
+
+    def found(lift: float, interaction: float, cases: int, configs: int = 6) -> str:
+        ability = np.linspace(-lift, lift, configs)[:, None]
+        rates = expit(ability + interaction * rng.normal(size=(configs, cases)))
+        c = rng.binomial(10, rates)
+        n = np.full(c.shape, 10)
+        made = tr.variance_components(counts_of(n.tolist(), c.tolist()), resamples=200, splits=1)
+        return made.reading
+
+    assert "reliably (G = 0.9" in (many := found(0.8, 2.0, 200))
+    assert "single cases show specialisation" in many
+    assert "board ranks specialisation" in (few := found(0.4, 1.2, 30))
+    assert "too few cases to rank configs by" in few
+    assert "ranks general ability; the mean over 200 cases" in found(2.0, 0.1, 200)
+    assert "is unclear (" in found(0.8, 0.8, 12)

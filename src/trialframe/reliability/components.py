@@ -13,6 +13,7 @@ from trialframe.errors import ArgumentError
 from trialframe.kernels.anova import Coefficients, coefficients, shares
 from trialframe.reliability._design import FACETS, VERDICT, design_of, names_of
 from trialframe.reliability._icc import icc_table
+from trialframe.reliability._reading import ends, reading
 from trialframe.reliability._solve import Solved, solved
 from trialframe.reliability._split import SplitHalf, split_half
 from trialframe.results import Result
@@ -32,7 +33,6 @@ METHODS = ("auto", "anova", "unweighted", "reml")
 FEW_CONFIGS = 5
 FEW_UNITS = 10
 MOST_SPLITS = 200
-SURE = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -189,7 +189,7 @@ def variance_components(
     here = coefficients(fit.raw, design.cases, fit.runs)
     drawn = coefficients(fit.draws, design.cases, fit.runs)
     return VarianceComponents(
-        reading=_reading(design, fit),
+        reading=reading(design, fit, level),
         method=fit.method,
         facets=names,
         configs=len(design.configs),
@@ -207,7 +207,7 @@ def variance_components(
 
 
 def _headline(here: Coefficients, drawn: Coefficients, level: float) -> dict[str, float | None]:
-    g, phi = _ends(drawn.g, level), _ends(drawn.phi, level)
+    g, phi = ends(drawn.g, level), ends(drawn.phi, level)
     known = not np.isnan(here.g) or bool(here.se_absolute > 0)
     return {
         "g": _plain(here.g),
@@ -230,8 +230,8 @@ def _components(design: Design, fit: Solved, level: float) -> pl.DataFrame:
     names = (first, second, f"{first} x {second}", third)
     rows = []
     for j, name in enumerate(names):
-        low, high = _ends(np.maximum(fit.draws[:, j], 0.0), level)
-        share_low, share_high = _ends(drawn[:, j], level)
+        low, high = ends(np.maximum(fit.draws[:, j], 0.0), level)
+        share_low, share_high = ends(drawn[:, j], level)
         rows.append(
             {
                 "component": name,
@@ -269,9 +269,9 @@ def _d_study(
     for m in cases:
         for r in runs:
             here, drawn = coefficients(fit.raw, m, r), coefficients(fit.draws, m, r)
-            ends = (*_ends(drawn.g, level), *_ends(drawn.phi, level))
+            both = (*ends(drawn.g, level), *ends(drawn.phi, level))
             errors = (float(here.se_relative), float(here.se_absolute))
-            numbers = (float(here.g), *ends[:2], float(here.phi), *ends[2:], *errors)
+            numbers = (float(here.g), *both[:2], float(here.phi), *both[2:], *errors)
             rows.append((m, r, *numbers))
     kinds = dict.fromkeys(D_STUDY, pl.Float64) | {"cases": pl.Int64, "runs": pl.Int64}
     table = pl.DataFrame(rows, schema=kinds, orient="row")
@@ -312,50 +312,6 @@ def _run_grid(values: Sequence[int] | None, fit: Solved) -> list[int]:
     return asked
 
 
-def _reading(design: Design, fit: Solved) -> str:
-    """The shares, and what they mean for a ranking."""
-    own = shares(fit.raw)
-    config, case, run = design.facets
-    if np.isnan(own).all():
-        return "nothing varies: every trial has the same result."
-    if len(design.configs) == 1:
-        return (
-            f"{case} {_percent(own[1])} of the variance of a single {run}, luck {_percent(own[3])}."
-        )
-    both = f"{config} x {case}"
-    told = f"{config} main effect {_percent(own[0])} of variance, {case} {_percent(own[1])}, "
-    if fit.confounded:
-        told += (
-            f"{both} and {run} together {_percent(own[2])}: with one {run} a cell nothing tells "
-        )
-        return told + f"whether this board ranks specialisation or luck. {_ranks(design, fit)}"
-    told += f"{both} {_percent(own[2])}, {run} {_percent(own[3])}: "
-    drawn = np.maximum(fit.draws, 0.0)
-    special = float((drawn[:, 2] > drawn[:, 0]).mean())
-    sure = max(special, 1.0 - special) >= SURE and not np.isnan(drawn[:, 0]).all()
-    word = "" if sure else "probably "
-    if own[0] == 0:
-        what = f"no difference between one {config} and another shows"
-    elif own[2] > own[0]:
-        what = (
-            f"this board {word}ranks specialisation (which {config} is best depends on the {case})"
-        )
-    else:
-        what = f"this board {word}ranks general ability"
-    return f"{told}{what}. {_ranks(design, fit)}"
-
-
-def _ranks(design: Design, fit: Solved) -> str:
-    g = float(coefficients(fit.raw, design.cases, fit.runs).g)
-    if np.isnan(g):
-        return ""
-    return f"G = {g:.2f} for ranks on as many new cases."
-
-
-def _percent(share: float) -> str:
-    return f"{share:.1%}".replace("%", " %")
-
-
 def _warnings(design: Design, fit: Solved) -> Iterable[str]:
     yield from design.notes
     names = (design.facets[0], design.facets[1], f"{design.facets[0]} x {design.facets[1]}")
@@ -380,15 +336,6 @@ def _warnings(design: Design, fit: Solved) -> Iterable[str]:
         yield f"only {units} {word}: intervals are too narrow"
     if not fit.converged:
         yield "the likelihood did not settle: take the components as rough"
-
-
-def _ends(draws: Floats, level: float) -> tuple[float, float]:
-    """Percentile interval of the draws that are defined."""
-    kept = draws[~np.isnan(draws)]
-    if len(kept) < 2:
-        return float("nan"), float("nan")
-    low, high = np.quantile(kept, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    return float(low), float(high)
 
 
 def _spread(draws: Floats) -> float:
