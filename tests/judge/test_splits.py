@@ -101,7 +101,7 @@ def test_trials_that_are_there_twice() -> None:
     rows = drawn(60, trial=0)
     twice = pl.concat([rows.with_columns(name=pl.lit(name)) for name in ("a", "b")])
     for function in (tr.calibrate, tr.ppi):
-        with pytest.raises(TrialsError, match=r"60 trials occur more than once.*by="):
+        with pytest.raises(TrialsError, match=r"60 trials occur more than once.*by='judge_name'"):
             function(twice)
     assert tr.calibrate(twice, by="name").table.height == 2
     assert tr.calibrate(twice.rename({"name": "config"})).row()["n"] == 120
@@ -126,7 +126,7 @@ def test_no_group_is_called_as_a_result() -> None:
 
 def test_words_that_no_row_says() -> None:
     found = tr.calibrate(drawn(60), verdicts={"good": True})
-    assert any("no row says 'good'" in note for note in found.notes)
+    assert any("no labelled row says 'good'" in note for note in found.notes)
 
 
 def test_which_word_is_true_is_never_upside_down() -> None:

@@ -158,7 +158,7 @@ def _unused(verdicts: Mapping[Any, bool | None] | None, columns: Sequence[Truth]
     """Meanings that were given for texts which no row holds."""
     seen = frozenset[str]().union(*(made.seen for made in columns))
     idle = [text for text in map(str, verdicts or {}) if text not in seen]
-    return [f"no row says {listed(idle)}: the meaning given for it is not used"] if idle else []
+    return [f"no labelled row says {listed(idle)}: the meaning given is not used"] if idle else []
 
 
 def _repeats(table: pl.DataFrame, keys: pl.DataFrame, columns: Columns) -> list[str]:
@@ -186,8 +186,7 @@ def _repeats(table: pl.DataFrame, keys: pl.DataFrame, columns: Columns) -> list[
     raise TrialsError(
         f"{repeated.height:,} trials occur more than once and would count more than once. First: "
         f"{told}: {first['len']} rows. Remove the copies. Where a column names the judge, take one "
-        "judge at a time: by= that column in tr.calibrate (on the command line --by), or keep the "
-        "rows of one judge."
+        "judge at a time: tr.calibrate(..., by='judge_name'), or keep the rows of one judge."
     )
 
 
@@ -313,7 +312,11 @@ def _keys(table: pl.DataFrame, columns: Columns) -> pl.DataFrame:
         if name is not None and (holes := table[name].null_count()):
             raise TrialsError(
                 f"column {name!r} is null in {holes:,} rows. Fill it in or leave those rows out."
-                + (" cluster=None leaves clusters out." if name == columns.cluster else "")
+                + (
+                    " cluster=None (on the command line --no-cluster) leaves clusters out."
+                    if name == columns.cluster
+                    else ""
+                )
             )
     return table.select(**made)
 
