@@ -90,6 +90,8 @@ def test_clusters_are_found_named_and_left_out() -> None:
     found, alone = tr.calibrate(rows), tr.calibrate(rows, cluster=None)
     assert (found.row()["clusters"], alone.row()["clusters"]) == (12, 120)
     assert any("'cluster'" in note for note in found.notes)
+    with pytest.raises(ColumnError, match="no column 'cluster'"):
+        tr.calibrate(rows.drop("cluster"), cluster="cluster")
     same = tr.calibrate(rows.rename({"cluster": "repo"}), cluster="repo")
     assert same.table.equals(found.table)
     assert tr.ppi(rows, drawn(50), cluster=None).units == 120

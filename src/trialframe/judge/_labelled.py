@@ -25,8 +25,8 @@ OTHERS = ("judged", "judged_pass", "no_verdict")
 CLUSTER, SPLIT = "_cluster", "_split"
 """Their names in the cells, so that a column of that name may be a group as well."""
 
-FIND = "cluster"
-"""The default of every `cluster=`: a column of that name, or an alias, when there is one."""
+FIND = "auto"
+"""The default of every `cluster=`: the column `cluster`, or an alias, when there is one."""
 
 _TRIAL, _CONFIG, _ATTEMPT = "_trial", "_other_config", "_attempt"
 
@@ -216,9 +216,10 @@ def _columns(names: list[str], given: Mapping[str, Any], wants: str) -> Columns:
     if wants == "verdicts" and split not in names:
         split = None  # a run need not be split as its labels are
     cluster = given.get("cluster")
-    if cluster == FIND and FIND not in names:
-        cluster = _alias(names, FIND)
-    if given.get("cluster") == FIND and cluster is not None:
+    found = _alias(names, "cluster") if cluster == FIND else None
+    if cluster == FIND:
+        cluster = found
+    if found is not None:
         notes.append(f"cases of the same {cluster!r} are taken as dependent")
     config = given.get("config")
     made = Columns(

@@ -179,7 +179,7 @@ def calibrate(
             without one every row is a case.
         config: Column with the system that was judged, for one row each; None takes all together.
         cluster: Column with groups of dependent cases: they are then resampled as a whole.
-            Default: `cluster`, when there is one; None leaves it out.
+            "auto" is `cluster`, when there is one; None leaves it out.
         split: Column with splits; a column `split` is used without being named. Without one
             nothing shows that labels are held out, which is said.
         held_out: Splits whose rows count.

@@ -117,7 +117,7 @@ def judge_drift(
         case: Column of the case, or several; cases of the same name are paired.
         config: Column with the run; needed for a table.
         cluster: Column with groups of dependent cases.
-            Default: `cluster`, when there is one; None leaves it out.
+            "auto" is `cluster`, when there is one; None leaves it out.
         verdicts: What texts mean, as in `tr.calibrate`.
         level: Nominal coverage, in (0, 1).
 

@@ -159,7 +159,7 @@ def ppi(
         judge: Column with the judge's verdict. Default: `judge`.
         case: Column of the case, or several; without one every row is a case.
         cluster: Column with groups of dependent cases.
-            Default: `cluster`, when there is one; None leaves it out.
+            "auto" is `cluster`, when there is one; None leaves it out.
         split: Column with splits; a column `split` is used without being named.
         held_out: Splits whose labels count. Labels elsewhere are not used.
         tuned_on: Splits that the judge was tuned on: their rows are left out, verdicts too, and a
