@@ -77,12 +77,13 @@ def test_barnard_agrees_with_scipy_when_configs_are_columns() -> None:
         for alternative in ("less", "greater", "two-sided"):
             wanted = stats.barnard_exact(table, alternative=alternative, n=256).pvalue
             got = barnard(*arrays(n_a, c_a, n_b, c_b), alternative=alternative)[0]
-            assert got >= wanted - 1e-6  # which loses ties to rounding
-            assert alternative == "two-sided" or got <= wanted + 0.01
+            assert got >= wanted - 1e-6  # which searches random points and loses ties to rounding
 
 
-def test_barnard_by_enumeration() -> None:
-    n_a, c_a, n_b, c_b = 5, 4, 3, 1
+@pytest.mark.parametrize(
+    ("n_a", "c_a", "n_b", "c_b"), [(5, 4, 3, 1), (8, 1, 10, 5), (7, 5, 3, 1), (6, 6, 9, 4)]
+)
+def test_barnard_by_enumeration(n_a: int, c_a: int, n_b: int, c_b: int) -> None:
     z = {
         (x, y): z_test(*arrays(n_a, x, n_b, y)).z[0] for x in range(n_a + 1) for y in range(n_b + 1)
     }
