@@ -61,6 +61,7 @@ def items_frame(table: Table, solution: Solution) -> pl.DataFrame:
             "negative": slope + SURE * slope_se < 0,
             "separated": divided,
             "at bound": at_bound & fitted,
+            "runs away": np.zeros_like(fitted) if solution.endless is None else solution.endless,
         }
     )
     named = {"case": table.cases}

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from trialframe.errors import listed
+from trialframe.kernels.irt_fit import ENDLESS, STUCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,16 +84,8 @@ def of_fit(
             f"{_counted(negative, 'case')} passed more often by weaker configs, beyond chance: "
             "look for wrong verdicts"
         )
-    bound = _flagged(items, "at bound")
-    if bound:
-        yield f"{_counted(bound, 'case')} at the bounds of the parameters: give priors"
     if not convergence.converged:
-        yield (
-            f"not converged after {convergence.iterations} iterations: raise max_iter"
-            if convergence.rhat is None
-            else f"chains disagree (R-hat {convergence.rhat:.3f}, ESS {convergence.ess:,.0f}): "
-            "raise draws"
-        )
+        yield _unfinished(convergence, _flagged(items, "runs away"))
     if convergence.divergences:
         yield f"{convergence.divergences} divergent transitions: do not trust the tails"
     if not solution.exact_errors:
@@ -106,6 +99,23 @@ def of_fit(
             f"abilities vary {typical:.1f} times as much from case to case as the model says: use "
             "case_se or bootstrap in place of se"
         )
+
+
+def _unfinished(end: Convergence, away: int) -> str:
+    """Why a fit has not converged, and what to do."""
+    if end.rhat is not None:
+        return f"chains disagree (R-hat {end.rhat:.3f}, ESS {end.ess:,.0f}): raise draws"
+    if end.status == ENDLESS:
+        return (
+            f"no finite maximum: parameters of {_counted(away, 'case')} run away (flags), and every "
+            "number depends on where the fit stopped: give priors"
+        )
+    if end.status == STUCK:
+        return (
+            f"not converged: after {end.iterations} iterations no step climbs, the largest "
+            f"derivative is {end.gradient:.2g}: give priors"
+        )
+    return f"not converged after {end.iterations} iterations: raise max_iter"
 
 
 def _of_scale(abilities: pl.Series) -> Iterator[str]:

@@ -46,6 +46,7 @@ class Solution:
         loglik: Marginal log likelihood with binomial coefficients, or None.
         objective: The same plus the log prior without constants, or None.
         exact_errors: Whether errors of items hold the uncertainty of abilities.
+        endless: Cases whose parameters run away, or None with samples.
         scales: Standard deviations of effects on the logit scale (hierarchical model).
         rate: Posterior mean pass probability of every cell, when it is not a curve.
     """
@@ -63,6 +64,7 @@ class Solution:
     loglik: float | None
     objective: float | None
     exact_errors: bool = True
+    endless: Bools | None = None
     scales: dict[str, float] = field(default_factory=dict)
     rate: Floats | None = None
 
@@ -79,6 +81,8 @@ def solution_of(
     split = len(found.log_a)
     a = np.exp(np.broadcast_to(found.log_a, found.b.shape))
     errors = np.sqrt(found.variance)
+    endless = np.zeros(len(fitted), dtype=bool)
+    endless[fitted] = found.endless
     return placed(
         table,
         configs,
@@ -90,6 +94,7 @@ def solution_of(
         loglik=found.loglik,
         objective=float(found.path[-1]),
         exact_errors=found.exact_errors,
+        endless=endless,
     )
 
 
@@ -105,6 +110,7 @@ def placed(
     loglik: float | None = None,
     objective: float | None = None,
     exact_errors: bool = True,
+    endless: Bools | None = None,
     scales: dict[str, float] | None = None,
     rate: Floats | None = None,
 ) -> Solution:
@@ -135,6 +141,7 @@ def placed(
         loglik=loglik,
         objective=objective,
         exact_errors=exact_errors,
+        endless=endless,
         scales=scales or {},
         rate=rate,
     )

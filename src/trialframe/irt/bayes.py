@@ -168,8 +168,10 @@ def _checked(trace: Any, how: Sampling) -> Convergence:
     worst = max(float(np.max(rhat[name].values)) for name in names)
     least = min(float(np.min(ess[name].values)) for name in names)
     diverged = int(np.sum(np.asarray(trace.sample_stats["diverging"])))
+    converged = worst <= RHAT and least >= ESS and not diverged
     return Convergence(
-        converged=worst <= RHAT and least >= ESS and not diverged,
+        converged=converged,
+        status="converged" if converged else "chains disagree",
         iterations=how.draws * how.chains,
         rhat=worst,
         ess=least,

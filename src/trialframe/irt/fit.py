@@ -310,5 +310,6 @@ def _mml(
         gradient=found.gradient,
         path=tuple(float(value) for value in found.path),
         nodes=len(found.post.rule.nodes),
+        status=found.status,
     )
     return solution, convergence, notes

@@ -24,8 +24,12 @@ class Convergence(Result):
     """How a fit came to its end.
 
     Attributes:
-        converged: Whether the last change was below the tolerance; with "pymc", whether R-hat
-            is at most 1.01 and the effective sample size at least 400.
+        converged: Whether a maximum was reached: the last change below the tolerance and not
+            cut short, every derivative below 0.001 in units of the root of its information (of 1,
+            if that is less), no item without a finite maximum; with "pymc", whether R-hat is at
+            most 1.01 and the effective sample size at least 400.
+        status: "converged", "no finite maximum" (parameters of some cases run away), "stuck" (no
+            step climbs), "out of iterations"; with "pymc" "converged" or "chains disagree".
         iterations: EM iterations, or draws in all chains.
         gradient: Largest absolute derivative of the objective at the end; None with "pymc".
         path: The objective after every iteration, never falling.
@@ -43,6 +47,7 @@ class Convergence(Result):
     rhat: float | None = None
     ess: float | None = None
     divergences: int | None = None
+    status: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,7 +66,8 @@ class IrtFit(Result):
             `information` (of one trial, mean over abilities), `slope, slope_se` (on the ability
             from all other cases, its sign free), `n, c, configs, rate`, `flags`: "all pass",
             "all fail", "no trials", "one config", "negative" (slope below zero beyond chance),
-            "separated" (some ability divides passes from fails), "at bound".
+            "separated" (some ability divides passes from fails), "at bound", "runs away" (no
+            finite maximum: the numbers are where the fit stopped, not estimates).
         abilities: One row per config: `config, ability` (posterior mean), `se` (posterior
             standard deviation, the items taken as known), `low, high` (ability -+ z se),
             `case_se` (error over cases or clusters, whatever the model says), `mle, mle_se` (null

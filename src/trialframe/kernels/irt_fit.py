@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from trialframe.kernels.irt import Posterior, Rule, grid_rule, log_coefficients, posterior
-from trialframe.kernels.irt_information import degree, derivatives, gaps, solver, variances
+from trialframe.kernels.irt_information import (
+    Complete,
+    degree,
+    derivatives,
+    gaps,
+    solver,
+    variances,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trialframe.kernels.irt import Cells
-    from trialframe.kernels.irt_information import Prior
+    from trialframe.kernels.irt_information import Prior, Step
 
+    Bools: TypeAlias = NDArray[np.bool_]
     Floats: TypeAlias = NDArray[np.float64]
 
 STEEPEST = 4.0
@@ -27,11 +35,18 @@ STEEPEST_SHARED = 8.0
 FARTHEST = 50.0
 """Largest difficulty in absolute value."""
 
+FLAT = 1e-3
+"""Largest derivative at a maximum, in units of the root of its information (of 1, if that is less)."""
+
+CONVERGED, ENDLESS, STUCK, SPENT = "converged", "no finite maximum", "stuck", "out of iterations"
+
 _LONGEST = (0.5, 1.0)  # most that log a and b change in one step
 _NEAR = 0.05  # steps below which the grid is made fine
 _HALVINGS = 8
 _WORK = 5e7  # multiplications for the missing information in one step
 _WORK_OF_ERRORS = 1e9  # the same for standard errors
+_RIDGE = 1e-6  # information added where an item has none left, so that the others can move
+_ENOUGH = 0.01  # gain of log likelihood below which a climb without a top is left
 _STRETCH = 0.5  # most that the scale of abilities changes between two steps, as a log
 
 
@@ -48,7 +63,10 @@ class Items:
         loglik: Marginal log likelihood with binomial coefficients.
         path: Objective (log likelihood plus log prior without constants) after every iteration.
         gradient: Largest absolute first derivative at the end.
-        converged: Whether steps became smaller than the tolerance.
+        status: "converged": steps below the tolerance, none of them cut short, derivatives below
+            `FLAT`; "no finite maximum": parameters of some items run away; "stuck": no step
+            climbs; "out of iterations".
+        endless: Items whose parameters run away: at a bound, or with no information left; (I,).
     """
 
     log_a: Floats
@@ -59,7 +77,13 @@ class Items:
     loglik: float
     path: Floats
     gradient: float
-    converged: bool
+    status: str
+    endless: Bools
+
+    @property
+    def converged(self) -> bool:
+        """Whether a maximum was reached."""
+        return self.status == CONVERGED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +152,7 @@ def fit_items(
     log_a = np.zeros(1 if shared else len(b))
     fine, constant = rule is not None, log_coefficients(cells)
     state = _state(cells, log_a, b, theta, prior, rule, fine=fine)
-    path, converged = [state.objective], False
+    path, still = [state.objective], False
     for _ in range(max_iter):
         if not fine:
             state = _rescaled(state, prior)
@@ -138,8 +162,9 @@ def fit_items(
         gained, state = found.objective - state.objective, found
         if fine:
             path.append(state.objective)
-            converged = moved < tol and gained < max(tol, 1e-10 * abs(state.objective))
-            if converged:
+            still = moved < tol and gained < max(tol, 1e-10 * abs(state.objective))
+            endless = np.abs(state.point) >= _bounds(state)
+            if still or (gained < _ENOUGH and bool(endless.any())):
                 break
         elif moved < _NEAR:
             fine = True
@@ -149,7 +174,7 @@ def fit_items(
             path.append(state.objective)
     if not fine:
         state = _state(cells, state.log_a, state.b, state.start, prior, rule, fine=True)
-    return _finished(cells, state, prior, constant, np.array(path), converged=converged)
+    return _finished(cells, state, prior, constant, np.array(path), still=still)
 
 
 def _finished(
@@ -159,11 +184,12 @@ def _finished(
     constant: float,
     path: Floats,
     *,
-    converged: bool,
+    still: bool,
 ) -> Items:
     step = derivatives(cells, state.log_a, state.b, state.post, prior)
     count = degree(cells, len(state.post.rule.nodes), work=_WORK_OF_ERRORS, least=2)
     low_rank = gaps(cells, state.log_a, state.b, state.post, count) if count else None
+    endless = _endless(state, step)
     return Items(
         log_a=state.log_a,
         b=state.b,
@@ -173,8 +199,43 @@ def _finished(
         loglik=float(state.post.loglik.sum()) + constant,
         path=path + constant,
         gradient=float(np.max(np.abs(step.gradient), initial=0.0)),
-        converged=converged,
+        status=ENDLESS if endless.any() else _status(state, step, low_rank, still=still),
+        endless=endless,
     )
+
+
+def _bounds(state: _State) -> Floats:
+    """Largest absolute value of every parameter, shape (P,)."""
+    split = len(state.log_a)
+    steepest = STEEPEST if split == len(state.b) else STEEPEST_SHARED
+    return np.repeat([steepest, FARTHEST], [split, len(state.b)])
+
+
+def _endless(state: _State, step: Step) -> Bools:
+    """Items at a bound, or whose curve is flat wherever there are abilities, shape (I,)."""
+    split = len(state.log_a)
+    out = np.abs(state.point) >= _bounds(state) - 1e-6
+    flat = step.expected.bb < _RIDGE
+    if split == len(state.b):
+        flat |= step.expected.schur < _RIDGE
+    return np.asarray(out[:split] | out[split:] | flat)
+
+
+def _status(state: _State, step: Step, low_rank: Floats | None, *, still: bool) -> str:
+    """How it ended where every item is finite."""
+    if not still:
+        return SPENT
+    held = np.concatenate([step.expected.aa, step.expected.bb])
+    steep = np.abs(step.gradient) > FLAT * np.sqrt(np.maximum(held, 1.0))
+    solve = solver(step.observed, low_rank) or solver(step.expected, None)
+    # a step still cut short is no end, however little the objective gained
+    cut = solve is None or bool(np.any(np.abs(solve(step.gradient)) >= _most(state)))
+    return STUCK if cut or steep.any() else CONVERGED
+
+
+def _most(state: _State) -> Floats:
+    """The most that every parameter changes in one step, shape (P,)."""
+    return np.repeat(_LONGEST, [len(state.log_a), len(state.b)])
 
 
 def _state(
@@ -235,31 +296,45 @@ def _rescaled(state: _State, prior: Prior) -> _State:
         options={"maxiter": 20},
     )
     made = found(np.asarray(best.x))
-    return made if made.objective > state.objective else state
+    inside = bool(np.all(np.abs(made.point) <= _bounds(made)))
+    return made if inside and made.objective > state.objective else state
 
 
 def _moves(cells: Cells, state: _State, prior: Prior) -> list[Floats]:
     """Directions to try: with the missing information, then without it (plain EM)."""
     step = derivatives(cells, state.log_a, state.b, state.post, prior)
+    # a parameter that its bound holds does not pull at the others
+    held = (np.abs(state.point) >= _bounds(state)) & (step.gradient * state.point > 0)
+    gradient = np.where(held, 0.0, step.gradient)
     count = degree(cells, len(state.post.rule.nodes), work=_WORK)
-    moves = []
+    most, moves = _most(state), []
     if count:
         low_rank = gaps(cells, state.log_a, state.b, state.post, count)
         for complete in (step.observed, step.expected):
             solve = solver(complete, low_rank)
             if solve is not None:
-                moves.append(solve(step.gradient))
+                moves.append(np.clip(solve(gradient), -most, most))
                 break
-    plain = solver(step.expected, None)
+    plain = solver(step.expected, None) or solver(_firm(step.expected), None)
     if plain is not None:
-        moves.append(plain(step.gradient))
-    return [_bounded(move, len(state.log_a)) for move in moves]
+        moves.append(_shortened(plain(gradient), most, len(state.log_a)))
+    return moves
 
 
-def _bounded(move: Floats, split: int) -> Floats:
-    """No parameter moves far in one step; the others keep theirs."""
-    most = np.repeat(_LONGEST, [split, len(move) - split])
-    return np.clip(move, -most, most)
+def _firm(complete: Complete) -> Complete:
+    return replace(complete, aa=complete.aa + _RIDGE, bb=complete.bb + _RIDGE)
+
+
+def _shortened(move: Floats, most: Floats, split: int) -> Floats:
+    """No parameter moves far in one step, and the step still climbs.
+
+    Both parameters of an item are shortened alike (with one discrimination for all, all items
+    are): cutting one and not the other may lead downhill.
+    """
+    excess = np.maximum(np.abs(move) / most, 1.0)
+    shared = split < len(move) - split
+    factor = excess.max() if shared else np.tile(np.maximum(excess[:split], excess[split:]), 2)
+    return np.asarray(move / factor)
 
 
 def _climbed(
@@ -272,15 +347,13 @@ def _climbed(
     fine: bool,
 ) -> _State:
     """The first point along the directions that is not lower, or the point itself."""
-    split = len(state.log_a)
-    steepest = STEEPEST if split == len(state.b) else STEEPEST_SHARED
+    split, bounds = len(state.log_a), _bounds(state)
     slack = 1e-11 * (1 + abs(state.objective))
     for move in moves:
         length = 1.0
         for _ in range(_HALVINGS):
-            log_a = np.clip(state.log_a + length * move[:split], -steepest, steepest)
-            b = np.clip(state.b + length * move[split:], -FARTHEST, FARTHEST)
-            found = _state(cells, log_a, b, state.start, prior, rule, fine=fine)
+            point = np.clip(state.point + length * move, -bounds, bounds)
+            found = _state(cells, point[:split], point[split:], state.start, prior, rule, fine=fine)
             if found.objective >= state.objective - slack:
                 return found
             length /= 2

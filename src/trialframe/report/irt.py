@@ -27,6 +27,7 @@ def lines(fit: IrtFit) -> list[str]:
     end = fit.convergence
     told = "converged" if end.converged else "not converged"
     if fit.method == "mml":
+        told += " (no finite maximum)" if end.status == "no finite maximum" else ""
         how = f"{told} in {counted(end.iterations, 'iteration')}, log likelihood {fit.loglik:,.2f}"
     else:
         how = f"{told}, {end.iterations:,} draws, R-hat {end.rhat:.3f}, ESS {end.ess:,.0f}"
