@@ -81,6 +81,8 @@ def test_warnings_go_to_standard_error(capsys: pytest.CaptureFixture[str]) -> No
         (["--model", "3pl"], "'1pl', '2pl'"),
         (["--pick", "0"], "integer"),
         (["--pick", "3", "--by", "luck"], "maximin"),
+        (["--by", "bogus"], "maximin"),
+        (["--by", "spread"], "--pick"),
         (["--pick", "3", "--table", "items"], "give one"),
         (["--table", "rows"], "abilities"),
         (["--priors", "flat"], "default"),
@@ -98,3 +100,34 @@ def test_one_config_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str
     pl.DataFrame({"case": ["a", "b"], "n": [3, 3], "c": [1, 2]}).write_csv(path)
     assert main(["irt", str(path)]) == 2
     assert "only one config" in capsys.readouterr().err
+
+
+def test_the_interval_that_holds_stands_first(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["irt", BOARD, "-f", "md"]) == 0
+    told = capsys.readouterr().out
+    assert "times as much" in told
+    assert told.index("ability, 95% over clusters") < told.index("by model")
+    assert main(["irt", BOARD, "-f", "md", "--model", "2pl", "--no-cluster"]) == 0
+    assert "ability, 95% by model" in capsys.readouterr().out
+
+
+def test_headline_and_ties(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "divided.csv"
+    rows = [
+        {"config": f"c{j}", "case": f"i{i}", "n": 4, "c": c}
+        for j, row in enumerate([[0, 0, 1, 2], [0, 0, 2, 1], [4, 4, 3, 2], [4, 4, 2, 3]])
+        for i, c in enumerate(row)
+    ]
+    pl.DataFrame(rows).write_csv(path)
+    assert main(["irt", str(path), "--model", "2pl", "--priors", "none", "-f", "table"]) == 0
+    assert "not converged (no finite maximum)" in capsys.readouterr().out
+    assert main(["irt", str(path), "--pick", "2", "-f", "table"]) == 0
+    assert "tie exactly" in " ".join(capsys.readouterr().out.split())
+
+
+def test_narrow_predictions_keep_the_probability(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["irt", BOARD, "--table", "predictions", "-f", "table"]) == 0
+    assert "probability" in capsys.readouterr().out

@@ -236,6 +236,69 @@ def test_the_path_never_falls_and_ends_flat() -> None:
     assert any("not converged" in text for text in short.warnings)
 
 
+def test_a_fit_without_a_maximum_says_so() -> None:
+    theta = np.linspace(-2, 2, 10)
+    passes = np.random.default_rng(1).binomial(5, probability(theta, np.ones(20), np.zeros(20)))
+    passes[:, 0] = np.where(theta > 0, 5, 0)
+    found = tr.fit_irt(counts_of(passes, 5), "2pl", priors=None)
+    assert not found.convergence.converged
+    assert found.convergence.status == "no finite maximum"
+    assert "runs away" in found.items["flags"][0]
+    assert any("no finite maximum" in text for text in found.warnings)
+    with_priors = tr.fit_irt(counts_of(passes, 5), "2pl")
+    assert with_priors.convergence.status == "converged"
+    assert not with_priors.items["flags"].str.contains("runs away").any()
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10**6))
+def test_converged_without_priors_means_flat(seed: int) -> None:
+    found = tr.fit_irt(simulated(6, 12, 2, seed=seed)[0], "2pl", priors=None)
+    end = found.convergence
+    away = found.items["flags"].fill_null("").str.contains("runs away").any()
+    assert end.converged == (end.status == "converged")
+    assert away == (end.status == "no finite maximum")
+    if end.converged:
+        assert end.gradient is not None
+        assert end.gradient < 0.01
+
+
+def test_trials_are_counted() -> None:
+    trials = tr.simulate(configs=["a", "b", "c"], cases=12, trials=3, seed=1)
+    wanted = tr.fit_irt(tr.counts(trials))
+    for given_ in (trials, trials.to_pandas(), trials.to_arrow()):
+        assert tr.fit_irt(given_).items.equals(wanted.items)
+    with pytest.raises(TrialframeError, match="cannot read"):
+        tr.fit_irt(3)
+
+
+def test_few_clusters_give_errors_over_cases() -> None:
+    table, *_ = simulated(8, 30, seed=2)
+    plain = tr.fit_irt(table)
+    grouped = {
+        k: tr.fit_irt(
+            tr.Counts(table.frame.with_columns(cluster=pl.col("case").str.tail(2).cast(int) % k))
+        )
+        for k in (3, 6)
+    }
+    assert grouped[3].abilities["case_se"].equals(plain.abilities["case_se"])
+    assert not grouped[6].abilities["case_se"].equals(plain.abilities["case_se"])
+    assert any("fewer than 5" in text for text in grouped[3].warnings)
+    assert any("only 6 clusters" in text for text in grouped[6].warnings)
+
+
+@pytest.mark.parametrize("by", ["information", "maximin", "spread"])
+def test_ties_of_picks_are_told(by: str) -> None:
+    passes = np.array([[0, 0, 0, 1], [1, 1, 0, 1], [2, 2, 1, 2], [3, 3, 2, 3]])
+    made = tr.fit_irt(counts_of(passes, 4)).pick(4, by=by)
+    assert dict(zip(made["case"], made["ties"], strict=True)) == {
+        "i0000": 2,
+        "i0001": 2,
+        "i0002": 1,
+        "i0003": 1,
+    }
+
+
 def test_fixed_nodes_are_for_small_tests() -> None:
     table = simulated(6, 40)[0]
     fixed = tr.fit_irt(table, quadrature="gauss-hermite", nodes=21)
@@ -547,3 +610,11 @@ def test_suite_intervals_cover() -> None:
             inside[name] += row["low"] <= truth <= row["high"]
     assert inside["full_suite"] / rounds == pytest.approx(0.95, abs=0.04)
     assert inside["pirt"] / rounds > 0.9
+
+
+@pytest.mark.shared
+def test_real_tables_without_priors_have_no_maximum(shared_data: Path) -> None:
+    table = tr.counts(tr.read(shared_data / "swebench_verified_bashonly.parquet"), keep="first")
+    found = tr.fit_irt(table, "2pl", priors=None)
+    assert found.convergence.status == "no finite maximum"
+    assert found.items["flags"].fill_null("").str.contains("runs away").any()

@@ -12,6 +12,7 @@ from trialframe.cli._estimate import Level, loaded
 from trialframe.cli._output import output_of, say
 from trialframe.errors import ArgumentError
 from trialframe.irt.fit import fit_irt
+from trialframe.irt.select import CRITERIA
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,8 +43,10 @@ Pick = Annotated[
     int | None, typer.Option(metavar="N", help="Pick the N cases that tell configs apart best.")
 ]
 By = Annotated[
-    str,
-    typer.Option("--by", metavar="WORD", help="Pick by information, maximin, or spread."),
+    str | None,
+    typer.Option(
+        "--by", metavar="WORD", help="Pick by information (the default), maximin, or spread."
+    ),
 ]
 Which = Annotated[
     str | None,
@@ -63,7 +66,7 @@ def irt(
     columns: opt.Columns,
     model: Model = None,
     pick: Pick = None,
-    by: By = "information",
+    by: By = None,
     table: Which = None,
     priors: Priors = "default",
     method: Method = "mml",
@@ -83,6 +86,10 @@ def irt(
         _checks.one_of(table, "table", TABLES)
         if pick is not None:
             raise ArgumentError("pick and table are two answers: give one of them.")
+    if by is not None:
+        _checks.one_of(by, "by", CRITERIA)
+        if pick is None:
+            raise ArgumentError("by says how cases are picked: give --pick N, or leave --by out.")
     _checks.one_of(priors, "priors", ("default", "none"))
     policy = opt.unscored_of(unscored)
     data = loaded(
@@ -98,7 +105,7 @@ def irt(
         progress="on" if method == "pymc" and out.path is not None else "off",
         seed=seed,
     )
-    chosen = fit.pick(pick, by=by) if pick is not None else None
+    chosen = fit.pick(pick, by=by or CRITERIA[0]) if pick is not None else None
     _write(fit, chosen, table, out)
     for note in data.counts.notes:
         say(note)
@@ -114,7 +121,7 @@ def _write(fit: IrtFit, chosen: pl.DataFrame | None, table: str | None, out: Out
     def sections(room: float) -> list[tuple[list[str], pl.DataFrame]]:
         head = report.lines(fit)
         if chosen is not None:
-            return [(head, report.items(chosen, room))]
+            return [(head + report.tied(chosen), report.items(chosen, room))]
         if table is not None:
             return [(head, _shown(fit, table, frame, room))]
         more, some = report.most_informative(fit)

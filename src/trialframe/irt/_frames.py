@@ -26,11 +26,21 @@ SURE = 1.645
 """Standard errors below zero from which a slope is negative beyond chance (one-sided 5 %)."""
 
 
+LEAST_CLUSTERS = 5
+"""Clusters below which errors over clusters say nothing, and errors over cases are given."""
+
+
 def quantile(level: float) -> float:
     """Standard normal quantile of a two-sided interval."""
     from scipy.special import ndtri
 
     return float(ndtri((1.0 + level) / 2.0))
+
+
+def units(cluster: NDArray[np.int64]) -> NDArray[np.int64]:
+    """What errors over cases are taken over: clusters, or cases where clusters are too few."""
+    codes = np.unique(cluster, return_inverse=True)[1]
+    return codes if codes.max() + 1 >= LEAST_CLUSTERS else np.arange(len(codes))
 
 
 def items_frame(table: Table, solution: Solution) -> pl.DataFrame:
@@ -93,7 +103,7 @@ def abilities_frame(table: Table, solution: Solution, level: float) -> pl.DataFr
     a, b, theta = solution.a[fitted], solution.b[fitted], solution.theta[tried]
     by_case, best, best_se = np.full((3, len(tried)), np.nan)
     curvature = solution.curvature[tried]
-    codes = np.unique(table.cluster[fitted], return_inverse=True)[1]
+    codes = units(table.cluster[fitted])
     raw = case_errors(part, a, b, theta, curvature, codes)
     by_case[tried] = raw * solution.growth[tried]
     if solution.rate is None:

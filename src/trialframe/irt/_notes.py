@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from trialframe.errors import listed
+from trialframe.irt._frames import LEAST_CLUSTERS
 from trialframe.kernels.irt_fit import ENDLESS, STUCK
 
 if TYPE_CHECKING:
@@ -60,7 +61,13 @@ def of_data(items: pl.DataFrame, abilities: pl.DataFrame) -> Iterator[str]:
         number = _flagged(items, flag)
         if number:
             yield f"{number:,} of {items.height:,} cases {words}"
-    if "cluster" in items.columns and (groups := items["cluster"].n_unique()) < FEW_CLUSTERS:
+    groups = items["cluster"].n_unique() if "cluster" in items.columns else FEW_CLUSTERS
+    if error_units(items) == "cases" and groups < LEAST_CLUSTERS:
+        yield (
+            f"{_counted(groups, 'cluster')}, fewer than {LEAST_CLUSTERS}: case_se is taken over "
+            "cases, as if cases of a cluster were independent, and may be too small"
+        )
+    elif groups < FEW_CLUSTERS:
         yield f"only {groups} clusters: case_se, which is taken over clusters, is too small"
     unused = abilities.filter(pl.col("n") == 0)["config"].to_list()
     if unused:
@@ -92,13 +99,25 @@ def of_fit(
         yield "too many configs and cases: errors of items take the abilities as known"
     elif items.filter(pl.col("b").is_not_null() & pl.col("b_se").is_null()).height:
         yield "the information is not positive definite: items have no standard errors"
-    ratio = abilities["case_se"] / abilities["se"]
-    typical = float(np.nanmedian(ratio.drop_nulls().to_numpy())) if ratio.count() else 0.0
+    typical = spread(abilities)
     if typical > SPREAD:
         yield (
             f"abilities vary {typical:.1f} times as much from case to case as the model says: use "
             "case_se or bootstrap in place of se"
         )
+
+
+def error_units(items: pl.DataFrame) -> str:
+    """What case_se is taken over: "clusters", or "cases" without clusters or with too few."""
+    fitted = items.filter(pl.col("information").is_not_null())
+    many = "cluster" in items.columns and fitted["cluster"].n_unique() >= LEAST_CLUSTERS
+    return "clusters" if many else "cases"
+
+
+def spread(abilities: pl.DataFrame) -> float:
+    """Median ratio of errors over cases to those of the model; above `SPREAD` the latter fail."""
+    ratio = (abilities["case_se"] / abilities["se"]).drop_nulls()
+    return float(np.nanmedian(ratio.to_numpy())) if ratio.len() else 0.0
 
 
 def _unfinished(end: Convergence, away: int) -> str:
@@ -107,8 +126,8 @@ def _unfinished(end: Convergence, away: int) -> str:
         return f"chains disagree (R-hat {end.rhat:.3f}, ESS {end.ess:,.0f}): raise draws"
     if end.status == ENDLESS:
         return (
-            f"no finite maximum: parameters of {_counted(away, 'case')} run away (flags), and every "
-            "number depends on where the fit stopped: give priors"
+            f"no finite maximum: parameters of {_counted(away, 'case')} run away (flags), and "
+            "every number depends on where the fit stopped: give priors"
         )
     if end.status == STUCK:
         return (

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from trialframe.counts import Counts
+from trialframe.counts import counts as count
 from trialframe.errors import ArgumentError, CountsError, listed
 from trialframe.kernels.irt import cells_of
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from numpy.typing import NDArray
 
-    from trialframe.counts import Counts
     from trialframe.kernels.irt import Cells
 
     Ints = NDArray[np.int64]
@@ -49,18 +52,18 @@ class Table:
         return cells_of(self.cells.passes[keep], self.cells.trials[keep])
 
 
-def table_of(counts: Counts, cases: pl.Series | None = None) -> Table:
+def table_of(table: Any, cases: pl.Series | None = None) -> Table:
     """Dense passes and trials; cells that are not in the counts have none.
 
     Args:
-        counts: The counts.
+        table: Counts, or trials of any kind, which are counted first.
         cases: The cases to have, in this order; None for those of the counts.
 
     Raises:
         CountsError: A case is not among those to have.
         ArgumentError: More cells than fit into memory.
     """
-    frame = counts.frame
+    frame = (table if isinstance(table, Counts) else count(table, unscored="exclude")).frame
     configs = frame["config"].unique().sort()
     known = frame["case"].unique().sort() if cases is None else cases
     if len(configs) * len(known) > MOST_CELLS:

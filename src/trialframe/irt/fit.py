@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from trialframe.counts import Counts
     from trialframe.irt._table import Table
 
     Bools: TypeAlias = NDArray[np.bool_]
@@ -62,7 +61,7 @@ class _Settings:
 
 
 def fit_irt(
-    counts: Counts,
+    counts: Any,
     model: str | None = None,
     *,
     priors: Priors = "default",
@@ -86,7 +85,8 @@ def fit_irt(
     says breaks that (`case_se` and `bootstrap` hold it).
 
     Args:
-        counts: At least 2 configs and 2 cases; cells may be missing or have n = 0.
+        counts: Counts, or trials of any kind, which are counted with `tr.counts` (trials without
+            a verdict left out); at least 2 configs and 2 cases; cells may be missing or have n = 0.
         model: "1pl" (one discrimination for all cases) or "2pl"; None takes "1pl" below 30
             configs and "2pl" from there on. "hierarchical" (with method "pymc"): a logit with
             effects of config, case, and config by case.

@@ -70,7 +70,8 @@ class IrtFit(Result):
             finite maximum: the numbers are where the fit stopped, not estimates).
         abilities: One row per config: `config, ability` (posterior mean), `se` (posterior
             standard deviation, the items taken as known), `low, high` (ability -+ z se),
-            `case_se` (error over cases or clusters, whatever the model says), `mle, mle_se` (null
+            `case_se` (error over clusters, or over cases where there are fewer than 5 clusters,
+            whatever the model says), `mle, mle_se` (null
             when all trials pass or fail), `n, c, cases, rate` (mean over cases), `block` (configs
             connected by shared cases), `flags`.
         loglik: Marginal log likelihood with binomial coefficients; None with "pymc".
@@ -111,7 +112,7 @@ class IrtFit(Result):
         """Pass probabilities of every config on every case, tried or not.
 
         Returns:
-            One row per config and case: `config, case, n, c, probability` at the posterior mean
+            One row per config and case: `config, case, probability, n, c` at the posterior mean
             ability; null for configs and cases without trials.
         """
         return select.predicted(self.table, self.solution)
@@ -132,8 +133,10 @@ class IrtFit(Result):
             at: Abilities to look at, one or several; None for those of the configs.
 
         Returns:
-            One row per case, best first: `rank, case, value, a, b, rate, flags`. `value` is the
-            criterion; with "maximin" the least information after adding the case.
+            One row per case, best first: `rank, case, value, a, b, rate, ties, flags`. `value` is
+            the criterion; with "maximin" the least information after adding the case. `ties`
+            counts the fitted cases with the same a and b, itself included: where it is above 1
+            the order among them means nothing.
 
         Raises:
             ArgumentError: n is out of range, or the criterion does not exist.

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
 GRID = np.linspace(-3.0, 3.0, 25)
 FARTHEST = 20.0
+CRITERIA = ("information", "maximin", "spread")
+"""By what cases are picked."""
+
+ALIKE = 5
+"""Decimals of log a and b that two cases share when no criterion can tell them apart."""
 
 
 def rates_of(solution: Solution) -> Floats:
@@ -42,9 +47,9 @@ def predicted(table: Table, solution: Solution) -> pl.DataFrame:
         {
             "config": table.configs.gather(row),
             "case": table.cases.gather(column),
+            "probability": rates_of(solution).ravel(),
             "n": table.cells.trials.ravel().astype(np.int64),
             "c": table.cells.passes.ravel().astype(np.int64),
-            "probability": rates_of(solution).ravel(),
         }
     ).with_columns(pl.col("probability").fill_nan(None))
 
@@ -66,7 +71,7 @@ def abilities_at(fit: IrtFit, at: float | Sequence[float] | None) -> Floats:
 
 def picked(fit: IrtFit, n: int, *, by: str, at: float | Sequence[float] | None) -> pl.DataFrame:
     """See `IrtFit.pick`."""
-    _checks.one_of(by, "by", ("information", "maximin", "spread"))
+    _checks.one_of(by, "by", CRITERIA)
     usable = np.flatnonzero(fit.solution.fitted)
     n = _checks.integer(n, "n", low=1, high=len(usable))
     theta = abilities_at(fit, at)
@@ -82,7 +87,15 @@ def picked(fit: IrtFit, n: int, *, by: str, at: float | Sequence[float] | None) 
         value = criterion[order]
     rows: pl.DataFrame = fit.items[usable[order].tolist()].select("case", "a", "b", "rate", "flags")
     rank = pl.Series("rank", np.arange(1, n + 1))
-    return rows.select(rank, "case", pl.Series("value", value), "a", "b", "rate", "flags")
+    ties = pl.Series("ties", _alike(a, b)[order])
+    return rows.select(rank, "case", pl.Series("value", value), "a", "b", "rate", ties, "flags")
+
+
+def _alike(a: Floats, b: Floats) -> NDArray[np.int64]:
+    """How many items have the parameters of each, up to what the fit leaves open, shape (I,)."""
+    both = np.round(np.stack([np.log(a), b], axis=1), ALIKE)
+    _, group, size = np.unique(both, axis=0, return_inverse=True, return_counts=True)
+    return np.asarray(size[group.ravel()])
 
 
 def informed(fit: IrtFit, at: Sequence[float] | None, *, of: str) -> pl.DataFrame:

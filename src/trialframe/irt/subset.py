@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from trialframe.errors import CountsError
-from trialframe.irt._frames import quantile
+from trialframe.irt._frames import quantile, units
 from trialframe.irt._table import table_of
 from trialframe.irt.select import rates_of
 from trialframe.kernels.irt import cells_of, grid_rule, modes, posterior
@@ -51,7 +51,7 @@ def pirt(fit: IrtFit, counts: Counts, level: float) -> pl.DataFrame:
     mean = share.sum(axis=1) / np.where(n > 0, n, np.nan)
     rest = unseen_means(~seen, a, b, post)
     _, curvature = modes(cells, a, b, mode)
-    codes = np.unique(fit.table.cluster[usable], return_inverse=True)[1]
+    codes = units(fit.table.cluster[usable])
     wider = case_errors(cells, a, b, mode, curvature, codes) / post.sd
     left = 1 - n / total
     value = np.where(n > 0, n / total * np.nan_to_num(mean), 0.0) + left * rest.mean

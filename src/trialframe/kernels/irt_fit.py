@@ -36,7 +36,7 @@ FARTHEST = 50.0
 """Largest difficulty in absolute value."""
 
 FLAT = 1e-3
-"""Largest derivative at a maximum, in units of the root of its information (of 1, if that is less)."""
+"""Largest derivative at a maximum, over the root of its information (over 1, if that is less)."""
 
 CONVERGED, ENDLESS, STUCK, SPENT = "converged", "no finite maximum", "stuck", "out of iterations"
 

@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from trialframe.irt._frames import quantile
+from trialframe.irt._notes import SPREAD, error_units, spread
 from trialframe.report.numbers import MISSING, counted, cut, shown
 
 if TYPE_CHECKING:
     from trialframe.irt.result import IrtFit
 
     Row = dict[str, Any]
+
+CLOSE = 0.5
+"""Standard deviation of abilities below which two decimals are too few."""
 
 SOME = 10
 """Cases shown where nobody asked for all."""
@@ -48,15 +53,28 @@ def abilities(fit: IrtFit, room: float = math.inf) -> pl.DataFrame:
         room: Characters that a name may take.
     """
     table = fit.abilities.sort("ability", "config", descending=[True, False], nulls_last=True)
-    return pl.DataFrame([_ability(row, fit.level, room) for row in table.iter_rows(named=True)])
+    digits = _digits(table["ability"])
+    over = f"over {error_units(fit.items)}"
+    # the interval that stands first is the one that holds
+    wide = quantile(fit.level) if spread(fit.abilities) > SPREAD else None
+    named = f"ability, {100 * fit.level:.10g}% {'by model' if wide is None else over}"
+    rows = table.iter_rows(named=True)
+    return pl.DataFrame([_ability(row, named, over, wide, digits, room) for row in rows])
 
 
-def _ability(row: Row, level: float, room: float) -> Row:
-    ends = "" if row["low"] is None else f" [{row['low']:.2f}, {row['high']:.2f}]"
+def _ability(row: Row, named: str, over: str, wide: float | None, digits: int, room: float) -> Row:
+    ability, error = row["ability"], row["case_se"]
+    model = _ends(row["low"], row["high"], digits)
+    if wide is None:
+        first, other = model, {f"{over} +-": _number(error, digits)}
+    else:
+        known = ability is not None and error is not None
+        first = _ends(ability - wide * error, ability + wide * error, digits) if known else ""
+        other = {"by model": model}
     return {
         "config": cut(row["config"], room),
-        f"ability, {100 * level:.10g}% interval": f"{_number(row['ability'])}{ends}",
-        "over cases +-": _number(row["case_se"]),
+        named: f"{_number(ability, digits)} {first}".strip(),
+        **other,
         "mean rate": shown(row["rate"], "share"),
         "cases": f"{row['cases']:,}",
         "flags": row["flags"] or "",
@@ -70,17 +88,20 @@ def items(table: pl.DataFrame, room: float = math.inf) -> pl.DataFrame:
         table: One row per case.
         room: Characters that a name may take.
     """
-    return pl.DataFrame([_item(row, room) for row in table.iter_rows(named=True)])
+    digits = _digits(table["b"])
+    return pl.DataFrame([_item(row, digits, room) for row in table.iter_rows(named=True)])
 
 
-def _item(row: Row, room: float) -> Row:
+def _item(row: Row, digits: int, room: float) -> Row:
     made = {"rank": str(row["rank"])} if "rank" in row else {}
     made["case"] = cut(row["case"], room)
     if "value" in row:
         made["value"] = f"{row['value']:.4g}"
     for name in ("b", "a"):
         error = row.get(f"{name}_se")
-        made[name] = _number(row[name]) + ("" if error is None else f" +- {error:.2f}")
+        places = digits if name == "b" else 2
+        made[name] = _number(row[name], places)
+        made[name] += "" if error is None else f" +- {error:.{places}f}"
     if "information" in row:
         made["information"] = _number(row["information"])
     return made | {"pass rate": shown(row["rate"], "share"), "flags": row["flags"] or ""}
@@ -94,5 +115,32 @@ def most_informative(fit: IrtFit) -> tuple[list[str], pl.DataFrame]:
     return ["", head], some
 
 
-def _number(value: float | None) -> str:
-    return MISSING if value is None else f"{value:.2f}"
+def tied(chosen: pl.DataFrame) -> list[str]:
+    """A line on picked cases that nothing tells apart, if there are any.
+
+    Args:
+        chosen: What `IrtFit.pick` returned.
+    """
+    number = chosen.filter(pl.col("ties") > 1).height
+    if not number:
+        return []
+    most = chosen.select(pl.col("ties").max()).item()
+    picks = counted(chosen.height, "picked case")
+    return [
+        f"- {number:,} of {picks} tie exactly with others (same a and b; up to {most:,} cases "
+        + "alike): their order, and which of them are here, means nothing"
+    ]
+
+
+def _ends(low: float | None, high: float | None, digits: int) -> str:
+    return "" if low is None else f"[{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def _digits(values: pl.Series) -> int:
+    """Decimals: three where values lie close together."""
+    spread = values.drop_nulls().std()
+    return 3 if isinstance(spread, float) and spread < CLOSE else 2
+
+
+def _number(value: float | None, digits: int = 2) -> str:
+    return MISSING if value is None else f"{value:.{digits}f}"
