@@ -355,9 +355,9 @@ def test_a_perfect_fit_has_no_noise(*, empty: bool) -> None:
 
 def test_readings_follow_intervals_and_g() -> None:
     """A reliable mean and a large interaction go together; overlapping intervals decide nothing."""
-    rng = np.random.default_rng(3)
 
     def found(lift: float, interaction: float, cases: int, configs: int = 6) -> str:
+        rng = np.random.default_rng(3)
         ability = np.linspace(-lift, lift, configs)[:, None]
         rates = expit(ability + interaction * rng.normal(size=(configs, cases)))
         c = rng.binomial(10, rates)

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import trialframe as tr
-from trialframe.errors import ArgumentError, ColumnError
+from trialframe.errors import ArgumentError, ColumnError, TrialsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,3 +116,13 @@ def test_bad_input() -> None:
         tr.surface(trials.with_columns(fault=-pl.col("fault")))
     with pytest.raises(ArgumentError, match="k"):
         tr.surface(trials, k=())
+
+
+@pytest.mark.parametrize("name", ["perturbation", "fault"])
+def test_a_null_level_is_told_by_its_own_name(name: str) -> None:
+    trials = simulated().with_columns(pl.when(pl.col(name) > 0).then(name).alias(name))
+    rows = trials[name].null_count()
+    with pytest.raises(TrialsError, match=rf"^{name} is null in {rows} rows .column '{name}'"):
+        tr.surface(trials)
+    with pytest.raises(TrialsError, match=rf"^{name} is null in {rows} rows"):
+        tr.surface(trials.to_pandas())

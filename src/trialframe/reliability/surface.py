@@ -10,8 +10,8 @@ import polars as pl
 
 from trialframe import _checks
 from trialframe.counts import Counts
-from trialframe.engine import Source, source_of, sources, with_copies
-from trialframe.errors import ArgumentError, ColumnError, did_you_mean, short
+from trialframe.engine import Source, at_home, source_of, sources, with_copies
+from trialframe.errors import ArgumentError, ColumnError, TrialsError, did_you_mean, short
 from trialframe.estimate.metrics import METRICS, Request, cases_of
 from trialframe.kernels.intervals import score_t, t_interval
 from trialframe.kernels.means import clustered_mean
@@ -185,8 +185,10 @@ def _counted(
     case = {f"_case_{i}": old for i, old in enumerate(sources(source.plan, "case"))}
     conditions = {f"_{name}_0": old for name, old in given.items()}
     named = {k: k if isinstance(v, pl.Expr) else v for k, v in columns.items()}
+    copied = with_copies(source, case | conditions)
+    _refuse_null(copied, {f"_{name}_0": (name, old) for name, old in given.items()})
     found = counted(
-        with_copies(source, case | conditions),
+        copied,
         {**named, "case": [*case, *conditions]},
         unscored=unscored,
         threshold=threshold,
@@ -211,6 +213,18 @@ def _refuse_unknown(source: Source, given: Mapping[str, str]) -> None:
             raise ColumnError(
                 f"{name}: no column {short(old)}. {did_you_mean(str(old), held)} Give {name}=None "
                 "when there is none."
+            )
+
+
+def _refuse_null(table: Any, levels: Mapping[str, tuple[str, str]]) -> None:
+    """Raise on trials whose level of a condition is unknown, by the name they were given."""
+    lazy = at_home(table, lambda _: list(levels))
+    empty = lazy.select(pl.all().null_count()).collect().row(0, named=True)
+    for copy, (name, old) in levels.items():
+        if empty[copy]:
+            raise TrialsError(
+                f"{name} is null in {empty[copy]:,} rows (column {old!r}). Every trial needs a "
+                "level, 0 for none: fill or drop these rows first."
             )
 
 
