@@ -81,8 +81,34 @@ def test_levels_of_the_bootstrap() -> None:
         widths.append(np.log2(row["high"] / row["low"]))
         assert row["method"].endswith(" > ".join(levels))
     assert widths[0] > widths[1]
-    fixed = tr.time_horizon(counts, resample=()).row(0, named=True)
-    assert fixed["low"] == pytest.approx(fixed["minutes"])
+    with pytest.raises(ArgumentError, match="at least one of"):
+        tr.time_horizon(counts, resample=())
+
+
+def test_equal_minutes_have_no_slope() -> None:
+    rows = {"config": ["a", "a", "b", "b"], "case": ["x", "y", "x", "z"]}
+    rows |= {"n": [2] * 4, "c": [1, 2, 1, 0], "human_minutes": [5.0, 5.0, 5.0, 9.0]}
+    frame = pl.DataFrame(rows)
+    with pytest.raises(TrialsError, match="all tasks take 5 minutes"):
+        tr.time_horizon(tr.Counts(frame.filter(config="a")))
+    found = tr.time_horizon(tr.Counts(frame), targets=0.5)
+    assert found["warnings"].to_list()[0] == "all its tasks take 5 minutes, so no slope"
+    assert found["minutes"].is_null().to_list() == [True, False]
+
+
+def test_boards_of_one_class_are_bounded_on_one_side() -> None:
+    every = tr.time_horizon(board([4] * 8)).rows(named=True)
+    # 0.5^5 <= 0.05 and 0.8^14 <= 0.05: the five longest of eight tasks begin at 8 minutes
+    assert [(row["low"], row["high"]) for row in every] == [(8.0, np.inf), (0.0, np.inf)]
+    assert "at least 8 minutes, one-sided" in every[0]["warnings"]
+    assert "would need 14 families" in every[1]["warnings"]
+    none = tr.time_horizon(board([0] * 8)).rows(named=True)
+    assert [(row["low"], row["high"]) for row in none] == [(0.0, 16.0), (0.0, 2.0)]
+    assert "at most 16 minutes" in none[0]["warnings"]
+    assert "extrapolated" not in none[0]["warnings"]
+    # tasks of one family are one unit
+    few = tr.time_horizon(board([4] * 8, cluster=list("aabbccdd")), targets=0.5)
+    assert few["low"].item() == 0.0
 
 
 def test_rows_do_not_matter() -> None:

@@ -131,6 +131,48 @@ def horizons(fits: Fits, target: float, rate: Floats) -> Floats:
     return out
 
 
+def one_sided(
+    minutes: Floats, family: Ints, target: float, level: float, *, passed: bool
+) -> tuple[float, float]:
+    """Bounds of the horizon when all trials passed, or all failed, with one end open.
+
+    Args:
+        minutes: Length of each case, shape (M,).
+        family: Family code 0..F-1 of each case, shape (M,).
+        target: Chance to pass, in (0, 1).
+        level: One-sided coverage, in (0, 1).
+        passed: Whether everything passed; else everything failed.
+
+    Returns:
+        (t, inf) when all passed and (0, t) when all failed; (0, inf) with too few families.
+
+    Notes:
+        If the horizon were below t, tasks of t and longer would pass with a chance below the
+        target, and m families all pass with a chance below target^m. So t is the largest length
+        that m families reach, m the first number with target^m <= 1 - level. When all failed,
+        1 - target stands for the target and short for long. Chances must not rise with length.
+
+    Example:
+        >>> minutes = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
+        >>> one_sided(minutes, np.arange(6), 0.5, 0.95, passed=True)
+        (2.0, inf)
+    """
+    needed = families_needed(target, level, passed=passed)
+    reach = np.full(int(family.max()) + 1, -np.inf if passed else np.inf)
+    (np.maximum if passed else np.minimum).at(reach, family, minutes)
+    if needed > len(reach):
+        return 0.0, float("inf")
+    reach.sort()
+    return (float(reach[-needed]), float("inf")) if passed else (0.0, float(reach[needed - 1]))
+
+
+def families_needed(target: float, level: float, *, passed: bool) -> int:
+    """Families that must all pass (fail) before a horizon below (above) them is ruled out."""
+    chance = target if passed else 1.0 - target
+    # a chance that meets 1 - level but for rounding needs no family more
+    return max(1, int(np.ceil(np.log1p(-level) / np.log(chance) - 1e-9)))
+
+
 def nested_resamples(
     family: Ints,
     n: Ints,

@@ -10,8 +10,14 @@ import polars as pl
 
 from trialframe import _checks
 from trialframe.counts import Counts
-from trialframe.errors import ArgumentError, ColumnError, TrialsError, did_you_mean, short
-from trialframe.kernels.horizon import horizons, logistic, nested_resamples
+from trialframe.errors import ArgumentError, ColumnError, TrialsError, did_you_mean, listed, short
+from trialframe.kernels.horizon import (
+    families_needed,
+    horizons,
+    logistic,
+    nested_resamples,
+    one_sided,
+)
 from trialframe.reliability._table import counted
 
 if TYPE_CHECKING:
@@ -87,7 +93,8 @@ def time_horizon(
         weights: "family" (a case counts 1 / sqrt(cases in its cluster), so that large families
             do not rule) or "equal". Trials of a case share its weight.
         ridge: Penalty of the slope, >= 0, beside weights that sum to 1.
-        resample: What the bootstrap draws again: "family" (clusters), "case", "trial".
+        resample: What the bootstrap draws again, one or more of "family" (clusters), "case",
+            "trial".
         level: Nominal coverage, in (0, 1).
         resamples: Bootstrap resamples, >= 100.
         seed: Seed of the bootstrap; row order and engine never change a result.
@@ -100,11 +107,14 @@ def time_horizon(
         share of resamples with one class only. Those stay in: a resample in which nothing passed
         has a horizon of 0, one in which nothing failed has infinity. `rising` is the share in
         which longer tasks pass more often; they count as 0 or infinity too, by whether the
-        overall rate reaches the target. `minutes` is null when the data themselves rise.
+        overall rate reaches the target. `minutes` is null when the data themselves rise. Where
+        every trial passed (failed) `minutes` is infinite (0), and the interval one-sided: from the
+        longest length that enough families reach (0) to infinity (the shortest such length).
 
     Raises:
         ColumnError: No column of minutes.
-        TrialsError: Minutes that are unknown, not positive or not finite.
+        TrialsError: Minutes that are unknown, not positive, not finite or all the same.
+        ArgumentError: Nothing to draw again, and the like.
 
     Notes:
         logit P(pass) = a + b log2(minutes), weighted maximum likelihood; horizon of p is
@@ -130,6 +140,11 @@ def time_horizon(
     levels = tuple(
         _checks.one_of(w, "resample", LEVELS) for w in _checks.names(resample, "resample")
     )
+    if not levels:
+        raise ArgumentError(
+            f"resample == {short(resample)}, must name at least one of {listed(LEVELS)}: with "
+            "nothing drawn again there is no interval."
+        )
     asked = _targets(targets)
     by = () if isinstance(table, Counts) else (minutes,)
     found = counted(table, columns, by=by, unscored=unscored, threshold=threshold)
@@ -139,6 +154,10 @@ def time_horizon(
         part = frame.filter(pl.col("config") == name)
         if part.is_empty():
             rows += [{"config": name, "target": t, "warnings": "no scored trial"} for t in asked]
+            continue
+        if part["_minutes"].n_unique() == 1:
+            told = f"all its tasks take {part['_minutes'][0]:g} minutes, so no slope"
+            rows += [{"config": name, "target": t, "warnings": told} for t in asked]
             continue
         made = _rows(part, asked, weights, ridge, levels, level, resamples, seed)
         rows += [{"config": name} | row for row in made]
@@ -173,6 +192,11 @@ def _with_minutes(found: Counts, minutes: str) -> pl.DataFrame:
         raise TrialsError(
             f"{minutes!r} must be known, finite and > 0; {bad.height:,} rows are not. First: case "
             f"{first[0]!r} has {first[1]}. Leave these cases out, or correct their time."
+        )
+    if frame[minutes].n_unique() == 1:
+        raise TrialsError(
+            f"all tasks take {float(frame[minutes][0]):g} minutes ({minutes!r}), so there is no "
+            "slope and no horizon. Give tasks of different lengths, or use tr.summary."
         )
     family = "cluster" if "cluster" in frame.columns else "case"
     return frame.with_columns(_minutes=value, _family=pl.col(family)).sort("_family", "case")
@@ -218,7 +242,13 @@ def _rows(
         here = float(horizons(fit, target, np.array([rate]))[0])
         low, high = (_minutes(end) for end in _ends(log2, level))
         value = float("nan") if rising else _minutes(here)
-        told = [*_cautions(value, times, shared["families"], rising=rising)]
+        if fit.one_class[0]:
+            passed = bool(fit.intercept[0] > 0)
+            low, high = one_sided(times, family, target, level, passed=passed)
+            told = [_one_class(low, high, target, level, passed=passed)]
+            told += [*_few(shared["families"])]
+        else:
+            told = [*_cautions(value, times, rising=rising), *_few(shared["families"])]
         if not fit.converged[0]:
             told.append("the fit did not settle")
         row = {"target": target, "minutes": value, "low": low, "high": high}
@@ -260,15 +290,29 @@ def _drawn(
     )
 
 
-def _cautions(value: float, times: Floats, families: int, *, rising: bool) -> Iterable[str]:
+def _one_class(low: float, high: float, target: float, level: float, *, passed: bool) -> str:
+    """What can be said when every trial ended alike."""
+    what = "every trial passed" if passed else "every trial failed"
+    if low == 0 and np.isinf(high):
+        needed = families_needed(target, level, passed=passed)
+        return f"{what}: a bound at {level:g} would need {needed} families"
+    if passed:
+        return f"{what}: at least {low:g} minutes, one-sided at {level:g}, and no upper bound"
+    return f"{what}: at most {high:g} minutes, one-sided at {level:g}, and no lower bound"
+
+
+def _few(families: int) -> Iterable[str]:
+    if families < FEW_FAMILIES:
+        yield f"only {families} families"
+
+
+def _cautions(value: float, times: Floats, *, rising: bool) -> Iterable[str]:
     if rising:
         yield "longer tasks pass at least as often: there is no horizon"
     elif value > times.max():
         yield f"beyond the longest task of {times.max():g} minutes: extrapolated"
     elif value < times.min():
         yield f"below the shortest task of {times.min():g} minutes: extrapolated"
-    if families < FEW_FAMILIES:
-        yield f"only {families} families"
 
 
 def _minutes(log2: float) -> float:
