@@ -125,8 +125,8 @@ def placed(
     used = leverage(part, a, b, theta[configs], prior, shared=shared)
     growth[configs] = 1.0 / (1.0 - np.minimum(used, MOST_USED))
     kind = saturated(table.cells.passes, table.cells.trials)
-    endless = ~fitted & (kind != 0)
-    full[0, endless], full[1, endless] = 1.0, -FARTHEST * kind[endless]
+    certain = ~fitted & (kind != 0)
+    full[0, certain], full[1, certain] = 1.0, -FARTHEST * kind[certain]
     return Solution(
         a=full[0],
         b=full[1],

@@ -66,7 +66,8 @@ class Items:
         status: "converged": steps below the tolerance, none of them cut short, derivatives below
             `FLAT`; "no finite maximum": parameters of some items run away; "stuck": no step
             climbs; "out of iterations".
-        endless: Items whose parameters run away: at a bound, or with no information left; (I,).
+        endless: Items whose parameters run away: at a bound, with no information left, or, when
+            there are such, still far from a maximum of their own; shape (I,).
     """
 
     log_a: Floats
@@ -218,7 +219,22 @@ def _endless(state: _State, step: Step) -> Bools:
     flat = step.expected.bb < _RIDGE
     if split == len(state.b):
         flat |= step.expected.schur < _RIDGE
-    return np.asarray(out[:split] | out[split:] | flat)
+    endless = np.asarray(out[:split] | out[split:] | flat)
+    if split < len(state.b) or not endless.any():
+        return endless
+    return np.asarray(endless | _underway(state, step))
+
+
+def _underway(state: _State, step: Step) -> Bools:
+    """Items on their way out: far from a maximum of their own when the climb was left, (I,)."""
+    own = step.observed
+    hill = (own.bb > 0) & (own.schur > 0)
+    split = len(state.log_a)
+    slope_a, slope_b = step.gradient[:split], step.gradient[split:]
+    bb, schur = np.where(hill, own.bb, 1.0), np.where(hill, own.schur, 1.0)
+    move_a = (slope_a - own.ab / bb * slope_b) / schur
+    move_b = (slope_b - own.ab * move_a) / bb
+    return np.asarray(~hill | (np.abs(move_a) >= _LONGEST[0]) | (np.abs(move_b) >= _LONGEST[1]))
 
 
 def _status(state: _State, step: Step, low_rank: Floats | None, *, still: bool) -> str:

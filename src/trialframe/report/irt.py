@@ -126,10 +126,11 @@ def tied(chosen: pl.DataFrame) -> list[str]:
         return []
     most = chosen.select(pl.col("ties").max()).item()
     picks = counted(chosen.height, "picked case")
-    return [
+    line = (
         f"- {number:,} of {picks} tie exactly with others (same a and b; up to {most:,} cases "
-        + "alike): their order, and which of them are here, means nothing"
-    ]
+        "alike): their order, and which of them are here, means nothing"
+    )
+    return [line]
 
 
 def _ends(low: float | None, high: float | None, digits: int) -> str:
