@@ -233,3 +233,15 @@ def test_vaf_of_one_cluster_has_no_interval() -> None:
     assert found["vaf"] is not None
     assert found["low"] is None
     assert "one cluster" in found["warnings"]
+
+
+def test_a_bucket_where_all_cases_agree_keeps_an_interval() -> None:
+    rows = {"case": list("abcdefgh"), "n": [4] * 8, "c": [4, 3, 4, 2, 0, 0, 0, 0]}
+    counts = tr.counts(rows | {"length": [1] * 4 + [2] * 4}, by="length")
+    found = tr.decay_curve(counts, bucket="length", k=2)
+    flat = found.curve.row(1, named=True)
+    assert (flat["value"], flat["low"]) == (0.0, 0.0)
+    assert 0.4 < flat["high"] < 1.0
+    assert "all cases agree" in flat["warnings"]
+    assert "too narrow" in found.slopes["warnings"][0]
+    assert "all cases agree" not in (found.curve["warnings"][0] or "")

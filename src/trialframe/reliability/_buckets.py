@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 BUCKET = "bucket"
+KEYS = ("config", "case", "trial", "attempt", "passed")
 MOST_NUMBERS = 12
 """Different whole numbers up to which each is a bucket of its own."""
 
@@ -69,6 +70,11 @@ def bucketed(
     """
     if not isinstance(bucket, str):
         raise ArgumentError(f"bucket == {short(bucket)}, must be the name of a column.")
+    if bucket in KEYS:
+        raise ArgumentError(
+            f"bucket == {bucket!r} tells the {bucket}s apart and is no length. Name a column that "
+            "groups cases, such as a difficulty or the minutes that a task takes."
+        )
     spent = bucket in MEASURES
     if order is None and edges is None:
         order = _enumerated(table, bucket)

@@ -9,11 +9,12 @@ import numpy as np
 import polars as pl
 
 from trialframe import _checks
-from trialframe.errors import ArgumentError, short
+from trialframe.errors import ArgumentError, listed, short
+from trialframe.estimate.intervals import BOUNDED
 from trialframe.estimate.metrics import Request, cases_of, parsed
 from trialframe.estimate.summary import summary
 from trialframe.kernels.decay import contrast, slope_coefficients, trend
-from trialframe.kernels.intervals import t_interval
+from trialframe.kernels.intervals import score_t, t_interval
 from trialframe.reliability._buckets import BUCKET, Bucketed, bucketed
 from trialframe.results import Result
 
@@ -84,7 +85,7 @@ class Decay(Result):
 
     def __repr__(self) -> str:
         """The slopes."""
-        return f"{self.metric} over {' < '.join(self.order)}\n{self.slopes}"
+        return f"{self.metric} over {' | '.join(self.order)}\n{self.slopes}"
 
 
 def decay_curve(
@@ -195,11 +196,44 @@ def _curve(
     index = pl.DataFrame({BUCKET: made.order, "index": range(len(made.order))})
     grid = pl.DataFrame({"config": made.counts.configs}).join(index, how="cross")
     curve = grid.join(rows, on=["config", BUCKET], how="left").sort("config", "index")
-    return curve.with_columns(
+    curve = curve.with_columns(
         pl.col("metric").fill_null(request.name),
         pl.col("cases", "trials").fill_null(0),
         pl.col("warnings").fill_null("no case in this bucket"),
-    ).select(CURVE)
+    )
+    return _kept_width(curve, request, level).select(CURVE)
+
+
+def _kept_width(curve: pl.DataFrame, request: Request, level: float) -> pl.DataFrame:
+    """Give buckets in which all cases agree an interval with a width, or none.
+
+    Without spread a t interval has no width, which reads as certainty: a share has its score
+    interval in its place, with as many observations as units; other metrics have no interval.
+    """
+    value, se, low, high, units = (
+        curve[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
+        for name in ("value", "se", "low", "high", "clusters")
+    )
+    flat = (se == 0) & (low == high)
+    score = score_t(value, se, np.maximum(units - 1.0, 1.0), units, units, level)
+    share = request.shape in BOUNDED and bool(((value[flat] >= 0) & (value[flat] <= 1)).all())
+    ends = {
+        "low": np.where(flat, score.low if share else np.nan, low),
+        "high": np.where(flat, score.high if share else np.nan, high),
+    }
+    here = pl.Series(flat)
+    said = "all cases agree: score interval" if share else "all cases agree: no interval"
+    told = pl.concat_str(
+        pl.when(pl.col("warnings") != "").then("warnings"),
+        pl.lit(said),
+        separator="; ",
+        ignore_nulls=True,
+    )
+    return curve.with_columns(
+        **{name: pl.Series(end).fill_nan(None) for name, end in ends.items()},
+        method=pl.when(here & share).then(pl.lit("score")).otherwise("method"),
+        warnings=pl.when(here).then(told).otherwise("warnings"),
+    )
 
 
 def _request(metric: object, k: int) -> Request:
@@ -240,6 +274,8 @@ def _slope(
     told = []
     if len(held) < len(order):
         told.append(f"{len(order) - len(held)} buckets have no value")
+    if flat := [order[b] for b in held if np.ptp(values[bucket == b]) <= TIE]:
+        told.append(f"all cases agree in {listed(flat)}: the slope's interval is too narrow")
     if cluster is not None:
         told.append("the trend test takes cases as independent")
     return row | {
