@@ -86,6 +86,8 @@ def test_a_status_column(tmp_path: Path, capfdbinary: pytest.CaptureFixture[byte
     ("words", "message"),
     [
         (["decay", DATA, "--bucket", "difficulty"], "Name it, as in --order"),
+        (["decay", DATA, "--bucket", "case"], "is no length"),
+        (["reliability", DATA, "--status", "passed"], "goes to --passed passed"),
         (["decay", DATA, "--bucket", "length"], "no column 'length'"),
         (["decay", DATA, "--bucket", "duration_ms", "--edges", "a"], "must be numbers"),
         (["variance", DATA, "--method", "anova"], "equally many runs"),
@@ -119,7 +121,15 @@ def test_sequences(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) ->
     assert code == 0
     assert [row["value"] for row in json.loads(out)] == expected["value"].to_list()
     code, out, _ = run(words, capfdbinary)
-    assert "pass_tokens@3" in out.decode()
+    assert "pass_tokens@k" in out.decode()
+    assert "k = 3" in out.decode()
     code, _, err = run(["seq", DATA], capfdbinary)
     assert code == 2
     assert "attempt" in err
+
+
+def test_one_table_of_variance(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    _, out, _ = run([*COMMANDS["variance"], "--table", "d-study", "-f", "table"], capfdbinary)
+    text = out.decode()
+    assert text.lstrip().startswith("cases")
+    assert "component" not in text

@@ -11,7 +11,7 @@ from trialframe.cli import _options as opt
 from trialframe.cli._estimate import loaded
 from trialframe.cli._output import output_of, say
 from trialframe.cli._reliability import ABOUT, K, Level, Short, Units
-from trialframe.errors import ArgumentError, short
+from trialframe.errors import ArgumentError, listed, short
 from trialframe.estimate.attempts import seq_at_k
 from trialframe.read.tables import resolved
 from trialframe.reliability.decay import Decay, decay_curve
@@ -106,11 +106,11 @@ def decay(
         short=cast("Any", short_cases),
         units=units,
     )
-    lines, rows = _slopes(found), _curve(found)
+    lines = _slopes(found)
     out.write(
         found.curve,
-        table=lambda console: text.print_section(console, lines, rows),
-        markdown=lambda: text.markdown_section(lines, rows),
+        table=lambda console: text.print_section(console, lines, _curve(found, console.width)),
+        markdown=lambda: text.markdown_section(lines, _across(found)),
     )
     if not out.for_people:
         for line in lines:
@@ -131,7 +131,7 @@ def _numbers(texts: list[str] | None) -> list[float] | None:
 
 
 def _slopes(found: Decay) -> list[str]:
-    lines = [f"{found.metric} over {' < '.join(found.order)}"]
+    lines = [f"{found.metric} over {' | '.join(found.order)}"]
     for row in found.slopes.iter_rows(named=True):
         if row["slope"] is None:
             lines.append(f"{row['config']}: {row['warnings']}")
@@ -142,11 +142,23 @@ def _slopes(found: Decay) -> list[str]:
         shape = "never rises" if row["monotone"] else f"rises from {row['rise']}"
         trend = "" if row["trend_pvalue"] is None else f", trend p = {row['trend_pvalue']:.3g}"
         lines.append(f"{row['config']}: {row['slope']:+.3f} per bucket{ends}{trend}; {shape}")
+    told = found.slopes.filter(pl.col("slope").is_not_null() & pl.col("warnings").is_not_null())
+    for (words,), part in told.group_by("warnings", maintain_order=True):
+        lines.append(f"- {listed(part['config'], 3)}: {words}")
     return [*lines, *(f"- {note}" for note in found.warnings)]
 
 
-def _curve(found: Decay) -> pl.DataFrame:
-    """One row per config, one column per bucket."""
+def _curve(found: Decay, width: int) -> pl.DataFrame:
+    """One row per config, one column per bucket; one row per cell where that is too wide."""
+    wide = _across(found)
+    if _room(wide) <= width:
+        return wide
+    return wide.unpivot(index="config", variable_name="bucket", value_name=found.metric).sort(
+        "config", maintain_order=True
+    )
+
+
+def _across(found: Decay) -> pl.DataFrame:
     rows: dict[str, dict[str, Any]] = {}
     for row in found.curve.iter_rows(named=True):
         ends = interval(row["low"], row["high"], "share")
@@ -184,17 +196,11 @@ def seq(
         level=level,
         **made,
     )
-    rows = table.select(
-        "config",
-        "metric",
-        value=_shown_column(table),
-        interval=_between(table),
-    )
-    told = [f"- {line}" for line in table["warnings"].drop_nulls().unique().sort()]
+    told = _gains(table) + [f"- {line}" for line in table["warnings"].drop_nulls().unique().sort()]
     out.write(
         table,
-        table=lambda console: text.print_section(console, told, rows),
-        markdown=lambda: text.markdown_section(told, rows),
+        table=lambda console: text.print_section(console, told, _by_attempt(table, console.width)),
+        markdown=lambda: text.markdown_section(told, _by_attempt(table, None)),
     )
     return 0
 
@@ -205,6 +211,37 @@ def _counted(file: str | None, columns: opt.Columns) -> Counts | None:
         return None
     rules: dict[str, Any] = {"unscored": "exclude", "keep": "raise", "attempts": "raise"}
     return loaded([file], columns, by=None, zeros=None, **rules).counts
+
+
+def _by_attempt(table: pl.DataFrame, width: int | None) -> pl.DataFrame:
+    """Configs and metrics down, the number of attempts across; long form if that is too wide."""
+    value, ends = _shown_column(table), _between(table)
+    long = table.select("config", "metric", value=value, interval=ends)
+    cells = table.select(
+        "config",
+        pl.col("metric").str.replace(r"@\d+$", "@k"),
+        k="k = " + pl.col("k").cast(pl.String),
+        cell=pl.Series([f"{v} {e}".removesuffix(" -") for v, e in zip(value, ends, strict=True)]),
+    ).filter(pl.col("k").is_not_null())
+    long = long.filter(table["k"].is_not_null())
+    wide = cells.pivot("k", index=["config", "metric"], values="cell")
+    wide = wide.with_columns(pl.all().fill_null("-"))
+    return wide if width is None or _room(wide) <= width else long
+
+
+def _room(table: pl.DataFrame) -> int:
+    """Characters that a table of texts takes."""
+    widths = [max(map(len, [name, *table[name].drop_nulls()])) for name in table.columns]
+    return sum(widths) + 2 * (len(widths) - 1)
+
+
+def _gains(table: pl.DataFrame) -> list[str]:
+    """What belongs to no number of attempts, one line a config."""
+    lines: dict[str, list[str]] = {}
+    for row in table.filter(pl.col("k").is_null()).iter_rows(named=True):
+        value = "-" if row["value"] is None else shown(row["value"], row["unit"])
+        lines.setdefault(row["config"], []).append(f"{row['metric']} {value}")
+    return [f"{config}: {', '.join(parts)}" for config, parts in lines.items()]
 
 
 def _shown_column(table: pl.DataFrame) -> pl.Series:

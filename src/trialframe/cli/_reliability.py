@@ -11,7 +11,7 @@ from trialframe import _checks
 from trialframe.cli import _options as opt
 from trialframe.cli._estimate import loaded
 from trialframe.cli._output import output_of, say
-from trialframe.errors import ArgumentError, listed
+from trialframe.errors import ArgumentError, TrialsError, listed
 from trialframe.reliability.components import VarianceComponents, variance_components
 from trialframe.reliability.rollouts import reliability as rolled
 from trialframe.reliability.rollouts import status_columns
@@ -56,11 +56,11 @@ Measure = Annotated[
     typer.Option(metavar="NAME", help="passed, score, tests_share...", rich_help_panel=ABOUT),
 ]
 Which = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--table",
         metavar="NAME",
-        help="For JSON, CSV and Parquet: components, d-study or icc.",
+        help="Only this one: components (CSV, JSON, Parquet), d-study or icc.",
         rich_help_panel=ABOUT,
     ),
 ]
@@ -103,6 +103,11 @@ def reliability(
         keep=keep,
         attempts=attempts,
     ).counts
+    if status is not None and not int(found.frame["n"].sum()):
+        raise TrialsError(
+            f"no value of {status!r} is pass, fail or security_fail. A column of true and false "
+            f"goes to --passed {status}; other words have to be mapped first."
+        )
     short_policy = cast("Any", short_cases)
     table = rolled(found, k=k, by=by or (), level=level, short=short_policy, units=units)
     notes = found.notes
@@ -141,7 +146,7 @@ def variance(
     level: Level = 0.95,
     resamples: Resamples = 1000,
     seed: opt.Seed = 0,
-    which: Which = "components",
+    which: Which = None,
     unscored: opt.Unscored = None,
     zeros: opt.Zeros = None,
     keep: opt.Keep = "raise",
@@ -152,7 +157,8 @@ def variance(
     """Split the variance into configs, cases, their interaction and runs, with a D-study."""
     from trialframe.report import text
 
-    _checks.one_of(which, "table", TABLES)
+    if which is not None:
+        _checks.one_of(which, "table", TABLES)
     out = output_of(format_, output)
     policy = opt.unscored_of(unscored)
     counts = loaded(
@@ -170,7 +176,7 @@ def variance(
         seed=seed,
     )
     frames = {"components": found.components, "d-study": found.d_study, "icc": found.icc}
-    sections = [(_headlines(found), _components(found)), (_halves(found), _d_study(found))]
+    sections = _sections(found, which)
 
     def markdown() -> str:
         return "".join(text.markdown_section(*section) for section in sections)
@@ -181,12 +187,23 @@ def variance(
                 console.file.write("\n")
             text.print_section(console, *section)
 
-    out.write(frames[which], table=table, markdown=markdown)
+    out.write(frames[which or "components"], table=table, markdown=markdown)
     if not out.for_people:
         say(found.reading)
     for note in counts.notes:
         say(note)
     return 0
+
+
+def _sections(found: VarianceComponents, which: str | None) -> list[tuple[list[str], pl.DataFrame]]:
+    """Sentences and tables: the one that was asked for, or what there is to say."""
+    if which is not None:
+        tables = {"components": _components, "d-study": _d_study}
+        return [([], tables[which](found) if which in tables else found.icc)]
+    made = [(_headlines(found), _components(found))]
+    if found.components["share"].null_count() < found.components.height:
+        made.append((_halves(found), _d_study(found)))
+    return made
 
 
 def _headlines(found: VarianceComponents) -> list[str]:
