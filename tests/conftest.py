@@ -16,6 +16,9 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
+# widths in tests are those without a terminal, also where tests run in several processes
+os.environ.pop("COLUMNS", None)
+
 ROOT = Path(__file__).resolve().parents[1]
 # Set where every extra is installed: there a missing one is a failure, not a reason to skip.
 EXTRAS_REQUIRED = os.environ.get("TRIALFRAME_REQUIRE_EXTRAS") == "1"

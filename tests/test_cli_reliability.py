@@ -1,4 +1,4 @@
-"""The commands reliability, variance, decay and seq."""
+"""The commands reliability, gstudy, decay and seq."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trialframe.cli import main
 DATA = str(Path(__file__).resolve().parents[1] / "data" / "leaderboard.parquet")
 COMMANDS = {
     "reliability": ["reliability", DATA, "-k", "3", "--units", "cases"],
-    "variance": ["variance", DATA, "--units", "cases", "--resamples", "100"],
+    "variance": ["gstudy", DATA, "--units", "cases", "--resamples", "100"],
     "decay": ["decay", DATA, "--bucket", "difficulty", "--order", "easy,medium,hard"],
 }
 
@@ -90,9 +90,9 @@ def test_a_status_column(tmp_path: Path, capfdbinary: pytest.CaptureFixture[byte
         (["reliability", DATA, "--status", "passed"], "goes to --passed passed"),
         (["decay", DATA, "--bucket", "length"], "no column 'length'"),
         (["decay", DATA, "--bucket", "duration_ms", "--edges", "a"], "must be numbers"),
-        (["variance", DATA, "--method", "anova"], "equally many runs"),
-        (["variance", DATA, "--table", "g"], "table == 'g'"),
-        (["variance", DATA, "--d-cases", "x"], "whole numbers"),
+        (["gstudy", DATA, "--method", "anova"], "equally many runs"),
+        (["gstudy", DATA, "--table", "g"], "table == 'g'"),
+        (["gstudy", DATA, "--d-cases", "x"], "whole numbers"),
         (["reliability", DATA, "-k", "0"], "k == 0"),
         (["reliability", DATA, "--status", "outcome", "--passed", "passed"], "not both"),
     ],

@@ -62,7 +62,7 @@ for command in (
     _sequential.sequential,
     _sequential.next_trials,
     _reliability.reliability,
-    _reliability.variance,
+    _reliability.gstudy,
     _curves.decay,
     _curves.seq,
     _make.sql,

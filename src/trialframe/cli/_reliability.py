@@ -1,4 +1,4 @@
-"""The commands reliability and variance: what holds up, and what is luck."""
+"""The commands reliability and gstudy: what holds up, and what is luck."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _worded(columns: opt.Columns, status: str) -> opt.Columns:
 
 
 @opt.takes_columns
-def variance(
+def gstudy(
     files: opt.Files,
     *,
     columns: opt.Columns,
