@@ -144,6 +144,11 @@ def test_score_t_never_has_more_trials_than_were_run() -> None:
     assert narrow.high == pytest.approx(expected.high)
 
 
+def test_score_t_of_next_to_no_spread_counts_the_trials() -> None:
+    narrow, expected = score_t(0.001, 1e-157, np.inf, 40, 10), score_t(0.001, 1e-9, np.inf, 40, 10)
+    assert (narrow.low, narrow.high) == (expected.low, expected.high)
+
+
 def test_score_t_of_ones_uses_the_units_and_reaches_one() -> None:
     got = score_t(np.nextafter(1.0, 2.0), 0.0, 9.0, 1000, 10)
     assert got.high == 1.0

@@ -212,7 +212,8 @@ def score_t(
     rate = np.clip(rate, 0.0, 1.0)  # a mean of ones may come out one bit above 1
     spread = rate * (1.0 - rate)
     square = error**2
-    sample = np.divide(spread, square, out=np.array(count), where=(square > 0) & (spread > 0))
+    with np.errstate(over="ignore"):  # beyond all floats is beyond the cap as well
+        sample = np.divide(spread, square, out=np.array(count), where=(square > 0) & (spread > 0))
     sample = np.where(np.isnan(error), np.nan, np.minimum(sample, cap))
     return _score_roots(rate, sample, _t_quantile(freedom, level))
 
