@@ -296,5 +296,5 @@ ROWS = [
 @pytest.mark.parametrize("line", ROWS, ids=lambda line: line.name)
 def test_coverage(line: Row, record_property: Callable[[str, object], None]) -> None:
     coverage = line.method(line.suite, np.random.default_rng(20))
-    record_property("coverage", coverage)
+    record_property("coverage", float(coverage))
     assert line.low <= coverage <= line.high
