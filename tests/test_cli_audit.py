@@ -92,7 +92,7 @@ def test_what_is_claimed_is_told(run: Run, tmp_path: Path) -> None:
         ([BOARD, "--release-date", "a=soon"], "2025-04-30"),
         ([BOARD, "--annotations", "nowhere.csv"], "nowhere.csv"),
         ([BOARD, "-f", "xml"], "format"),
-        ([], "files"),
+        ([], "argument"),
     ],
 )
 def test_bad_input_ends_with_2(run: Run, words: list[object], told: str) -> None:

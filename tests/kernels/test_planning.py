@@ -29,7 +29,7 @@ def test_t_power_is_that_of_statsmodels(effect: float, cases: int) -> None:
 
 
 def test_t_power_at_its_ends() -> None:
-    assert t_power(0.0, [1.0, 9.0, inf]) == pytest.approx([0.05] * 3, abs=1e-12)
+    assert t_power(0.0, [1.0, 9.0, inf]) == pytest.approx([0.05] * 3, abs=1e-11)
     assert t_power([-1e3, 1e3, 50.0], [9.0, inf, 1e6]).tolist() == [1.0, 1.0, 1.0]
     assert t_power(2.0, inf) == pytest.approx(t_power(2.0, 1e7), abs=1e-6)
 
