@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from trialframe.cli import _options as opt
+from trialframe.cli._compare import sides
 from trialframe.cli._estimate import loaded
 from trialframe.cli._output import Output, output_of, say
 from trialframe.comparison.compare import compare
@@ -97,9 +98,7 @@ def gate(
     output: opt.To = None,
 ) -> int:
     """Ship or hold: exit 0 when the candidate gains clearly more than it breaks, else 1."""
-    if len(words) <= len(("baseline", "candidate")):
-        raise ArgumentError("gate needs at least one table, then the baseline and the candidate.")
-    *files, baseline, candidate = words
+    files, baseline, candidate = sides("gate", words)
     out = output_of(format_, output)
     settings = settings_of(break_cost, alpha, max_breakage, by, guard, looks)
     asked = None if policy is None else policy_of(policy)
@@ -128,8 +127,8 @@ def gate(
     else:
         runs = any(rule.bound == "worst run" for rule in asked.rules)
         trials = read(data.frame, threshold=columns.threshold, **data.columns) if runs else None
-        sides = data.counts, baseline, candidate
-        made = gate_policy(*sides, asked, trials=trials, units=units, seed=seed)
+        pair = data.counts, baseline, candidate
+        made = gate_policy(*pair, asked, trials=trials, units=units, seed=seed)
     show(made, out)
     for note in data.counts.notes:
         say(note)
