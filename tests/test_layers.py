@@ -10,8 +10,8 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "trialframe"
 STAGES = (
     {"errors"},
-    {"schema", "_checks", "_optional"},
-    {"kernels", "_counted", "_invariants", "_scenario"},
+    {"schema", "_checks", "_optional", "display"},
+    {"kernels", "_counted", "_invariants", "_scenario", "charts"},
     {"read", "simulate"},
     {"engine", "expr"},
     {"_rollup"},

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import trialframe as tr
+from trialframe.display import counted, cut, interval, shown, span, wide
 from trialframe.errors import ArgumentError
 from trialframe.report.formats import encoded, format_of, replacing
 from trialframe.report.layout import report
-from trialframe.report.numbers import counted, cut, interval, shown, span, wide
 from trialframe.report.text import markdown, print_findings, print_frame, print_report
 
 WORDS = st.text(

@@ -11,11 +11,11 @@ from trialframe.cli import _options as opt
 from trialframe.cli._estimate import loaded
 from trialframe.cli._output import output_of, say
 from trialframe.cli._reliability import ABOUT, K, Level, Short, Units
+from trialframe.display import interval, shown
 from trialframe.errors import ArgumentError, listed, short
 from trialframe.estimate.attempts import seq_at_k
 from trialframe.read.tables import resolved
 from trialframe.reliability.decay import Decay, decay_curve
-from trialframe.report.numbers import interval, shown
 from trialframe.schema import MEASURES
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from trialframe.cli import _options as opt
 from trialframe.cli._output import Output, output_of, say
 from trialframe.counts import Counts
 from trialframe.counts import counts as count
+from trialframe.display import counted
 from trialframe.errors import ArgumentError, ColumnError, short
 from trialframe.estimate.cautions import SMALL_SUITE
 from trialframe.estimate.runs import run_summary
 from trialframe.estimate.suite import failing_cases, saturation
 from trialframe.estimate.summary import summary as summarise
 from trialframe.read.tables import SPENT, resolved
-from trialframe.report.numbers import counted
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,10 +10,10 @@ import typer
 from trialframe.cli import _options as opt
 from trialframe.cli._estimate import Units, loaded
 from trialframe.cli._output import output_of, say
+from trialframe.display import MISSING, shown
 from trialframe.errors import ArgumentError, short
 from trialframe.planning.exact import fewest_changes
 from trialframe.planning.power import CASES, EFFECTS, cases_needed, mde, power_table
-from trialframe.report.numbers import MISSING, shown
 
 if TYPE_CHECKING:
     from trialframe.planning.planned import Power

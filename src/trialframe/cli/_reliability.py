@@ -11,11 +11,11 @@ from trialframe import _checks
 from trialframe.cli import _options as opt
 from trialframe.cli._estimate import loaded
 from trialframe.cli._output import output_of, say
+from trialframe.display import interval, shown
 from trialframe.errors import ArgumentError, TrialsError, listed
 from trialframe.reliability.components import VarianceComponents, variance_components
 from trialframe.reliability.rollouts import reliability as rolled
 from trialframe.reliability.rollouts import status_columns
-from trialframe.report.numbers import interval, shown
 
 TABLES = ("components", "d-study", "icc")
 ABOUT = "Reliability"

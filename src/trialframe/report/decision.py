@@ -13,8 +13,8 @@ import polars as pl
 
 from trialframe.decide.gate import Decision
 from trialframe.decide.words import broken_cases, percent
+from trialframe.display import MISSING
 from trialframe.errors import visible
-from trialframe.report.numbers import MISSING
 from trialframe.report.text import markdown_section, print_section
 
 if TYPE_CHECKING:

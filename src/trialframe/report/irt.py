@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from trialframe.display import MISSING, counted, cut, shown
 from trialframe.irt._frames import quantile
 from trialframe.irt._notes import SPREAD, error_units, spread
-from trialframe.report.numbers import MISSING, counted, cut, shown
 
 if TYPE_CHECKING:
     from trialframe.irt.result import IrtFit

@@ -12,8 +12,8 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from trialframe.display import MISSING, bare, cut, interval, shown, span, wide
 from trialframe.report import notes as remarks
-from trialframe.report.numbers import MISSING, bare, cut, interval, shown, span, wide
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

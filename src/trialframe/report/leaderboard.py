@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from trialframe.report import notes as remarks
-from trialframe.report.numbers import (
+from trialframe.display import (
     MISSING,
     counted,
     cut,
@@ -17,6 +16,7 @@ from trialframe.report.numbers import (
     shown,
     span,
 )
+from trialframe.report import notes as remarks
 from trialframe.schema import LEADERBOARD
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from trialframe.report.numbers import MISSING, counted, interval, shown
+from trialframe.display import MISSING, counted, interval, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

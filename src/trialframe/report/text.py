@@ -6,9 +6,9 @@ import re
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from trialframe.display import MISSING, shown
 from trialframe.errors import visible
 from trialframe.report.layout import GAP, Column, Panel, Report, report
-from trialframe.report.numbers import MISSING, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
