@@ -52,7 +52,7 @@ from trialframe.planning.next_trials import next_trials
 from trialframe.planning.planned import Power
 from trialframe.planning.power import cases_needed, mde, power, power_table
 from trialframe.planning.sequential import Sequential, sequential
-from trialframe.read import mapping, read
+from trialframe.read import formats, mapping, read
 from trialframe.reliability.amplification import vaf
 from trialframe.reliability.components import VarianceComponents, variance_components
 from trialframe.reliability.decay import Decay, decay_curve
@@ -102,6 +102,7 @@ __all__ = [
     "fit_irt",
     "flake_index",
     "flaky",
+    "formats",
     "g_pass_at_k",
     "gate",
     "gate_policy",

@@ -9,7 +9,8 @@ import polars as pl
 
 from trialframe.audit._inspect import Finding, Inspection, findings_frame, inspect
 from trialframe.audit._rules import problems
-from trialframe.read.tables import SPENT, load
+from trialframe.read._load import load
+from trialframe.read.tables import SPENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

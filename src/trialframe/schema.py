@@ -98,6 +98,11 @@ TRIALS: tuple[Column, ...] = (
         ),
     ),
     Column(
+        name="trial_made",
+        dtype=pl.Boolean,
+        meaning="whether the trial number is only the order of rows: no pair across configs",
+    ),
+    Column(
         name="attempt",
         dtype=pl.Int64,
         meaning="sequential attempt inside a trial, counted from 1, stopping at success",

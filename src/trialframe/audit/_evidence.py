@@ -11,8 +11,8 @@ import polars as pl
 from trialframe.audit._inspect import named as _named
 from trialframe.errors import ColumnError, TrialsError, did_you_mean, listed, short
 from trialframe.read._fields import kind_of
+from trialframe.read._load import load
 from trialframe.read._trials import joined
-from trialframe.read.tables import load
 from trialframe.schema import TRIALS, column
 
 if TYPE_CHECKING:

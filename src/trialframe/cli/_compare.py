@@ -19,7 +19,7 @@ from trialframe.errors import ArgumentError
 from trialframe.judge.calibrate import calibrate
 from trialframe.judge.correct_difference import rogan_gladen_difference
 from trialframe.read import read
-from trialframe.read.tables import load
+from trialframe.read._load import load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -18,7 +18,7 @@ from trialframe.judge._labelled import FIND
 from trialframe.judge._splits import HELD_OUT
 from trialframe.judge.calibrate import calibrate as calibrated
 from trialframe.judge.drift import judge_drift
-from trialframe.read.tables import load
+from trialframe.read._load import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable

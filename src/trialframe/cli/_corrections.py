@@ -18,7 +18,7 @@ from trialframe.judge.correct import Corrected, rogan_gladen
 from trialframe.judge.correct_difference import rogan_gladen_difference
 from trialframe.judge.ppi import Powered, powered
 from trialframe.judge.ppi_difference import ppi_difference
-from trialframe.read.tables import load
+from trialframe.read._load import load
 
 if TYPE_CHECKING:
     from trialframe.counts import Counts

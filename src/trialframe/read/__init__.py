@@ -1,5 +1,6 @@
-"""Files and tables of any kind as canonical trials."""
+"""Files, logs and tables of any kind as canonical trials."""
 
+from trialframe.read._formats import formats
 from trialframe.read.tables import mapping, read
 
-__all__ = ["mapping", "read"]
+__all__ = ["formats", "mapping", "read"]

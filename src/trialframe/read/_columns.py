@@ -35,6 +35,7 @@ class Columns(TypedDict, total=False):
     config: Several
     case: Several
     trial: One
+    trial_made: One
     attempt: One
     cluster: One
     passed: One

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -25,13 +25,18 @@ FORMATS = {
     ".arrow": "Arrow IPC",
     ".ipc": "Arrow IPC",
     ".feather": "Arrow IPC",
+    ".eval": "Archive",
+    ".xml": "XML",
 }
 """Format of a file by the ending of its name."""
 
 PACKED = (".gz", ".zst")
 """Endings of compressed text files."""
 
-TEXT = {"CSV", "TSV", "JSON lines", "JSON"}
+TEXT = {"CSV", "TSV", "JSON lines", "JSON", "XML"}
+
+LOGS_ONLY = {"Archive", "XML"}
+"""Formats that hold evaluation logs and never plain tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +48,14 @@ class DataFile:
         format: A value of `FORMATS`.
         remote: Whether it is a URL, handed to Polars as it is.
         hive: Whether folders of the path hold values, as in `model=a/part.parquet`.
+        named: Whether the caller named this very file, not a folder or a glob that holds it.
     """
 
     path: str
     format: str
     remote: bool = False
     hive: bool = False
+    named: bool = False
 
 
 def files_of(source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[DataFile]:
@@ -78,7 +85,7 @@ def _expanded(text: str) -> list[DataFile]:
         path = path.expanduser()
     try:
         if _exists(path):
-            return _of_folder(path) if path.is_dir() else [_checked(path)]
+            return _of_folder(path) if path.is_dir() else [replace(_checked(path), named=True)]
         if glob.has_magic(text):
             return _of_glob(path)
         raise SourceError(_missing(path))

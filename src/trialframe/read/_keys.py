@@ -1,0 +1,161 @@
+"""Keys of trials: numbers that logs do not give, repeats, and cases that are absent."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+import polars as pl
+
+from trialframe import _checks
+from trialframe.errors import ArgumentError, TrialsError, listed, short
+from trialframe.read._frames import to_lazy
+from trialframe.schema import TRIALS
+
+log = logging.getLogger("trialframe")
+
+CELL = ("config", "case")
+KEY = (*CELL, "trial")
+KEEP = ("raise", "first", "last", "all")
+ABSENT = ("fail", "unscored")
+APART = 12
+"""Columns at most that are looked at for what tells repeated keys apart."""
+
+
+def keyed(frame: pl.LazyFrame, *, keep: str, cases: Any, absent: str) -> pl.LazyFrame:
+    """Trials with a number each, no key twice, and absent cases filled in if they are listed.
+
+    Raises:
+        TrialsError: A key is there twice and keep is "raise".
+        ArgumentError: The list of cases does not fit the table.
+    """
+    _checks.one_of(absent, "absent", ABSENT)
+    rows = with_config(frame.collect())
+    for name, dtype in (("trial", pl.Int64), ("trial_made", pl.Boolean)):
+        if name not in rows.columns:
+            rows = rows.with_columns(pl.lit(None, dtype).alias(name))
+    rows, dropped = unique(rows, keep)
+    if dropped:
+        log.warning("%d rows with a repeated (config, case, trial) dropped, %s kept", dropped, keep)
+    rows = numbered(rows)
+    if cases is not None:
+        rows, added = with_absent(rows, listed_cases(cases), absent)
+        log.info("%d absent trials added as %s", added, absent)
+    order = [item.name for item in TRIALS if item.name in rows.columns]
+    return rows.select(*order, pl.exclude(order)).lazy()
+
+
+def with_config(frame: pl.DataFrame) -> pl.DataFrame:
+    """One system where none is named."""
+    if "config" in frame.columns:
+        return frame
+    return frame.with_columns(config=pl.lit("all"))
+
+
+def unique(frame: pl.DataFrame, keep: str) -> tuple[pl.DataFrame, int]:
+    """Rows whose (config, case, trial) is there once, and how many were left out.
+
+    Rows without a trial number repeat nothing. With keep "all" the trials of a case that has a
+    repeat lose their numbers, and are numbered anew.
+
+    Raises:
+        TrialsError: A key is there twice and keep is "raise".
+    """
+    known = pl.all_horizontal(pl.col(KEY).is_not_null())
+    repeated = frame.select((pl.len().over(KEY) > 1) & known).to_series()
+    if not repeated.any():
+        return frame, 0
+    if keep == "raise":
+        raise TrialsError(_repeats(frame.filter(repeated)))
+    if keep == "all":
+        odd = repeated.any() & pl.lit(repeated).any().over(CELL)
+        return frame.with_columns(trial=pl.when(~odd).then("trial")), 0
+    order = pl.int_range(pl.len())
+    side = order.min() if keep == "first" else order.max()
+    kept = frame.filter(~pl.lit(repeated) | (order == side.over(KEY)))
+    return kept, frame.height - kept.height
+
+
+def _repeats(rows: pl.DataFrame) -> str:
+    """What to say of rows that share a key, with the column that tells them apart, if any."""
+    first = rows.row(0, named=True)
+    others = [n for n in rows.columns if n not in KEY and rows[n].dtype == pl.String]
+    logs = rows.filter(pl.all_horizontal(pl.col(n) == first[n] for n in KEY))
+    where = f" in {listed(logs['log'].unique(maintain_order=True), 3)}" if "log" in others else ""
+    labels = rows.select(
+        name
+        for name in others[:APART]
+        if name not in {"log", "error"} and rows[name].null_count() == 0
+    )
+    apart = [
+        name
+        for name in labels.columns
+        if rows.select((pl.col(name).n_unique().over(KEY) == pl.len().over(KEY)).all()).item()
+    ]
+    hint = f" They differ in {listed(apart, 3)}: config=['config', {apart[0]!r}] keeps them apart."
+    return (
+        f"{rows.height:,} rows share a config, case and trial. First: {short(first['config'])}, "
+        f"{short(first['case'])}, trial {first['trial']}{where}.{hint if apart else ''} Else give "
+        'keep="first" or "last" for copies and retries, or keep="all" for trials of their own.'
+    )
+
+
+def numbered(frame: pl.DataFrame) -> pl.DataFrame:
+    """Give trials without a number the next free ones of their case, and mark them.
+
+    Such a number is the order of the rows and means nothing else: never pair it across configs.
+    """
+    made = pl.col("trial").is_null()
+    start = (pl.col("trial").max() + 1).fill_null(0).over(CELL)
+    order = (made.cast(pl.Int64).cum_sum().over(CELL) - 1) + start
+    return frame.with_columns(
+        trial=pl.when(made).then(order).otherwise("trial"),
+        trial_made=made | pl.col("trial_made").fill_null(False),
+    )
+
+
+def listed_cases(cases: Any) -> pl.Series:
+    """The full list of cases as text.
+
+    Raises:
+        ArgumentError: It is empty, holds nulls, or is no list of cases.
+    """
+    if isinstance(cases, str):
+        raise ArgumentError(f"cases == {short(cases)}, must be a list of case names, or a table.")
+    if isinstance(cases, pl.Series):
+        values = cases
+    elif isinstance(cases, Iterable) and not hasattr(cases, "columns"):
+        values = pl.Series(list(cases), dtype=None, strict=False)
+    else:
+        table = to_lazy(cases)
+        if table is None or "case" not in table.collect_schema():
+            raise ArgumentError("cases must be a list of case names, or a table with column case.")
+        values = table.select("case").collect().to_series()
+    if not values.len() or values.null_count() or values.dtype.is_nested():
+        raise ArgumentError(
+            "cases must name at least one case, none of them null; they are compared as text."
+        )
+    return values.cast(pl.String).unique(maintain_order=True).alias("case")
+
+
+def with_absent(frame: pl.DataFrame, cases: pl.Series, absent: str) -> tuple[pl.DataFrame, int]:
+    """Add a row for every case of the list that a config's trial lacks, and how many.
+
+    Raises:
+        ArgumentError: The table has cases that the list lacks.
+    """
+    _checks.one_of(absent, "absent", ABSENT)
+    strange = frame.filter(~pl.col("case").is_in(cases.implode()))["case"].unique().sort()
+    if strange.len():
+        raise ArgumentError(
+            f"cases: the table has {strange.len():,} cases that the list lacks: "
+            f"{listed(strange, 4)}. "
+            "The list must name every case, as they are written in the table."
+        )
+    runs = frame.select("config", "trial", "trial_made").unique(["config", "trial"])
+    grid = runs.join(cases.to_frame(), how="cross")
+    missing = grid.join(frame, on=list(KEY), how="anti").sort(KEY)
+    verdict = pl.lit(False if absent == "fail" else None, pl.Boolean)
+    rows = missing.with_columns(passed=verdict, outcome=pl.lit("absent"))
+    return pl.concat([frame, rows], how="diagonal_relaxed"), missing.height

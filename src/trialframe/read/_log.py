@@ -1,0 +1,401 @@
+"""What every log format is made of: where each column is, and how records become trials.
+
+A format reads one file into records (dicts that mirror the file, one per trial) and declares
+with a list of `Take` which place in the record becomes which column. `Log.table` does the rest.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from trialframe.errors import ArgumentError, SourceError, TrialframeError, listed, short
+from trialframe.read import _bounded
+from trialframe.schema import TRIALS, column
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trialframe.read._outline import Head
+
+OUTCOMES = {
+    "completed": "ran to its end",
+    "timeout": "stopped by the clock; a verdict may still hold",
+    "limit": "stopped by a limit of steps, tokens, context or cost",
+    "refused": "the model or its provider declined",
+    "agent_error": "the agent or its output failed",
+    "infra_error": "the environment, the network or the harness failed",
+    "scorer_error": "the test, grader or judge failed",
+    "error": "failed, and the log does not say where",
+    "cancelled": "stopped by somebody",
+    "skipped": "not run on purpose",
+    "absent": "not in the log; added from the list of cases",
+}
+"""The outcome classes that all formats share."""
+
+EXTRAS: dict[str, Any] = {
+    "task": pl.String,
+    "error": pl.String,
+    "log": pl.String,
+}
+"""Columns of logs beside the canonical ones."""
+
+LARGEST = 2**53
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Take:
+    """One column of the trials, and the place in a record that it is taken from.
+
+    Attributes:
+        column: Canonical name, or the name of a further column, which is kept as text
+            (`dtype` says otherwise).
+        path: Dotted place in the record, such as `results[].tokenUsage.prompt`: the keys of
+            the log as they are; empty when the reader makes the value, as `note` says.
+        factor: What turns the unit of the log into that of the column.
+        made: How the value becomes that of the column, where it is more than a cast.
+        note: One line for people.
+        dtype: Type of a further column.
+    """
+
+    column: str
+    path: str
+    factor: float = 1.0
+    made: Callable[[Any], Any] | None = None
+    note: str = ""
+    dtype: Any = pl.String
+
+    @property
+    def kind(self) -> Any:
+        """The type of the column."""
+        known = next((item.dtype for item in TRIALS if item.name == self.column), None)
+        return known or EXTRAS.get(self.column, self.dtype)
+
+    def value(self, record: Mapping[str, Any]) -> Any:
+        """The value of one record, cast; unknown is None.
+
+        Raises:
+            ValueError: It is not of the type of the column.
+        """
+        found = at(record, self.path or self.column)
+        if self.made is not None:
+            found = self.made(found)
+        if found is None:
+            return None
+        try:
+            return cast(found, self.kind, self.factor)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise ValueError(
+                f"{self.path or self.column} is {short(found)}: {error}, as it is the {self.column}"
+            ) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFormat:
+    """One kind of log that can be read.
+
+    Attributes:
+        name: The word for `format=`.
+        title: The tool that writes it.
+        files: What its files are called.
+        recognise: Whether a file is one, by its first bytes.
+        read: One file as trials.
+        fields: Which place of the log becomes which column.
+        trial: Where the number of a trial comes from.
+        metric: What `metric=` names, and what is taken without it.
+        select: Of the recognised files, those that hold trials: leaves out summaries and copies
+            of what another file of the list holds, with a reason for each.
+    """
+
+    name: str
+    title: str
+    files: str
+    recognise: Callable[[Head], bool]
+    read: Callable[[Log], pl.DataFrame]
+    fields: tuple[Take, ...]
+    trial: str
+    metric: str = ""
+    select: Callable[[Sequence[Path]], tuple[list[Path], dict[Path, str]]] = field(
+        default=lambda paths: (list(paths), {})
+    )
+
+
+@dataclass(kw_only=True)
+class Log:
+    """One file that is being read.
+
+    Attributes:
+        path: The file.
+        metric: The score that decides, by name; None for the format's own.
+        threshold: Pass when score >= threshold.
+        strict: Whether the first thing that cannot be read is an error.
+        unread: What could not be read: place and reason.
+    """
+
+    path: Path
+    metric: str | None = None
+    threshold: float | None = None
+    strict: bool = True
+    unread: list[tuple[str, str]] = field(default_factory=list)
+
+    def skip(self, place: str, reason: str) -> None:
+        """Say that something at a place in the file cannot be read.
+
+        Raises:
+            SourceError: In strict reading.
+        """
+        if self.strict:
+            raise SourceError(f"{short(str(self.path))}, {place}: {reason}")
+        self.unread.append((place, reason))
+
+    def json(self) -> Any:
+        """The file as one JSON document, within bounds."""
+        return _bounded.document(self.path)
+
+    def objects(self) -> Iterable[tuple[int, dict[str, Any]]]:
+        """The JSON objects of a file with one a line, with their line numbers from 1."""
+        for number, line in _bounded.lines(self.path):
+            try:
+                value = _bounded.parsed(line, f"line {number}")
+            except SourceError as error:
+                self.skip(f"line {number}", str(error))
+                continue
+            if isinstance(value, dict):
+                yield number, value
+            else:
+                self.skip(f"line {number}", f"holds {short(value)} where an object is needed.")
+
+    def items(self, values: Any, place: str) -> Iterable[tuple[int, dict[str, Any]]]:
+        """The objects of a JSON list, with their positions from 0."""
+        if not isinstance(values, list):
+            raise SourceError(
+                f"{short(str(self.path))}: {place} is {short(values)} where a list is needed. "
+                "The file is not what it seems: leave it out."
+            )
+        for number, value in enumerate(values):
+            if isinstance(value, dict):
+                yield number, value
+            else:
+                self.skip(f"{place}[{number}]", f"is {short(value)} where an object is needed.")
+
+    def beside(self, pattern: str) -> list[Path]:
+        """Files in the same folder whose names match, in order."""
+        return sorted(path for path in self.path.parent.glob(pattern) if path.is_file())
+
+    def chosen(self, names: Iterable[str], what: str, default: str | None = None) -> str | None:
+        """The score that decides: the one asked for, the only one, or the format's default.
+
+        Returns:
+            Its name, None when there are none.
+
+        Raises:
+            ArgumentError: The one asked for is not there, or there are several and no default.
+        """
+        every = list(dict.fromkeys(names))
+        if self.metric is not None:
+            if self.metric in every:
+                return self.metric
+            raise ArgumentError(
+                f"metric={self.metric!r}: {short(str(self.path))} has no such {what}. It has "
+                f"{listed(every) or 'none'}."
+            )
+        if default is not None and default in every:
+            return default
+        if len(every) > 1:
+            raise ArgumentError(
+                f"{short(str(self.path))} has several {what}s: {listed(every)}. Choose the "
+                f"one that decides, for example metric={every[0]!r}."
+            )
+        return every[0] if every else None
+
+    def table(
+        self,
+        records: Iterable[tuple[str, Mapping[str, Any]]],
+        fields: Sequence[Take],
+        *,
+        extras: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None,
+    ) -> pl.DataFrame:
+        """Records as trials.
+
+        Args:
+            records: Pairs of a place in the file, for messages, and a record.
+            fields: Which place of a record becomes which column.
+            extras: Further columns of a record by name, such as `metadata.repo`; values that
+                are no text, number or truth value become JSON text.
+
+        Returns:
+            One row a record: the columns of `fields` and of `EXTRAS`. Where `fields` make a
+            score but no verdict, `passed` is made from the score.
+
+        Raises:
+            ArgumentError: A score is neither 0 nor 1, and no threshold was given.
+            SourceError: In strict reading, a value has the wrong type.
+        """
+        rows: list[list[Any]] = []
+        more: list[Mapping[str, Any]] = []
+        for place, record in records:
+            try:
+                row = [take.value(record) for take in fields]
+            except (ValueError, TrialframeError) as error:
+                self.skip(place, str(error))
+                continue
+            rows.append(row)
+            more.append(extras(record) if extras else {})
+        schema = {take.column: take.kind for take in fields}
+        frame = pl.DataFrame(rows, schema=schema, orient="row")
+        if any(more):
+            frame = frame.hstack(_further(more, set(frame.columns) | EXTRAS.keys()))
+        return self.finished(frame)
+
+    def finished(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Add the file's name, and the verdict where there is only a score."""
+        if "passed" not in frame.columns:
+            frame = frame.with_columns(self._verdict(frame["score"]))
+        missing = [
+            pl.lit(None, dtype).alias(name)
+            for name, dtype in EXTRAS.items()
+            if name not in frame.columns
+        ]
+        return frame.with_columns(*missing).with_columns(log=pl.lit(str(self.path)))
+
+    def _verdict(self, score: pl.Series) -> pl.Series:
+        if self.threshold is not None:
+            return (score >= self.threshold).alias("passed")
+        odd = score.filter(score.is_not_null() & ~score.is_in([0.0, 1.0]))
+        if odd.len():
+            raise ArgumentError(
+                f"{short(str(self.path))} has the score {odd[0]:g}, and {odd.len():,} scores in "
+                "all that are neither 0 nor 1. Say from which score on a trial passes, for example "
+                "threshold=1, or threshold=0.5."
+            )
+        return (score == 1.0).alias("passed")
+
+
+def at(record: Any, path: str) -> Any:
+    """What is at a dotted place in nested dicts; None where a part is missing.
+
+    A key that has dots of its own is found when the whole rest of the path is a key.
+    """
+    while isinstance(record, Mapping):
+        if path in record:
+            return record[path]
+        name, dot, path = path.partition(".")
+        if not dot or name not in record:
+            return None
+        record = record[name]
+    return None
+
+
+def cast(value: Any, dtype: Any, factor: float = 1.0) -> Any:
+    """A JSON value as a value of a column.
+
+    Raises:
+        ValueError: It is of another type, or out of range.
+    """
+    if dtype == pl.String:
+        return as_text(value)
+    if dtype == pl.Boolean:
+        if isinstance(value, bool) or value in (0, 1):
+            return bool(value)
+        raise ValueError("true or false is needed")
+    if isinstance(dtype, pl.Datetime):
+        return as_time(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("a number is needed")  # noqa: TRY004 - one kind of error for all values
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if dtype == pl.Int64:
+        scaled = value * factor if factor != 1.0 or isinstance(value, float) else value
+        if abs(scaled) > LARGEST:
+            raise ValueError("a number below 2^53 is needed")
+        return math.floor(scaled + 0.5) if isinstance(scaled, float) else scaled
+    return float(value) * factor
+
+
+def as_text(value: Any) -> str:
+    """A JSON value as text: what is no text, number or truth value becomes JSON."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")  # halves of characters
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def as_time(value: Any) -> datetime:
+    """A time stamp in UTC: ISO 8601 (without a zone taken as UTC) or seconds since 1970."""
+    if isinstance(value, bool):
+        raise ValueError("a time is needed")  # noqa: TRY004
+    if isinstance(value, int | float):
+        return datetime.fromtimestamp(value, UTC)
+    made = datetime.fromisoformat(value)
+    return made.replace(tzinfo=UTC) if made.tzinfo is None else made.astimezone(UTC)
+
+
+def words(meaning: Mapping[str, str], default: str | None = None) -> Callable[[Any], Any]:
+    """A function that gives words of a log the outcome class they mean.
+
+    Words that are not known become `default`, or stay as they are.
+    """
+    return lambda value: meaning.get(value, value if default is None else default)
+
+
+def clipped(value: Any, width: int = 2000) -> str | None:
+    """An error's own text, its end cut when it is long; empty text is no error."""
+    if value is None or value == "":
+        return None
+    text = as_text(value)
+    return text if len(text) <= width else text[: width - 4] + " ..."
+
+
+def numbered(keys: Iterable[Any]) -> list[int]:
+    """For each key how often it came before: trial numbers made from the order of rows."""
+    seen: dict[Any, int] = {}
+    numbers = []
+    for key in keys:
+        numbers.append(seen.get(key, 0))
+        seen[key] = numbers[-1] + 1
+    return numbers
+
+
+def scalars(value: Any, prefix: str) -> dict[str, Any]:
+    """The entries of a dict as columns `prefix.name`; empty when it is no dict."""
+    if not isinstance(value, Mapping):
+        return {}
+    return {f"{prefix}.{name}": item for name, item in value.items()}
+
+
+def _further(more: Sequence[Mapping[str, Any]], taken: set[str]) -> pl.DataFrame:
+    """Further columns of rows: numbers and truth values where all are, else text."""
+    names = [n for n in dict.fromkeys(name for row in more for name in row) if n not in taken]
+    canonical = {item.name for item in TRIALS}
+    series = []
+    for name in names[:MOST_EXTRAS]:
+        values = [row.get(name) for row in more]
+        kinds = {type(value) for value in values if value is not None}
+        label = f"log.{name}" if name in canonical else name
+        if kinds == {bool}:
+            series.append(pl.Series(label, values, dtype=pl.Boolean))
+        elif kinds == {int} and all(v is None or abs(v) <= LARGEST for v in values):
+            series.append(pl.Series(label, values, dtype=pl.Int64))
+        elif kinds and kinds <= {int, float}:
+            real = [None if v is None or not math.isfinite(v) else float(v) for v in values]
+            series.append(pl.Series(label, real, dtype=pl.Float64))
+        else:
+            text = [None if v is None else as_text(v) for v in values]
+            series.append(pl.Series(label, text, dtype=pl.String))
+    return pl.DataFrame(series)
+
+
+MOST_EXTRAS = 200
+"""Further columns of one file at most."""
+
+
+def unit(name: str) -> str:
+    """The unit of a canonical column, empty for others."""
+    return column(TRIALS, name).unit if any(item.name == name for item in TRIALS) else ""

@@ -1,0 +1,84 @@
+"""What a file is, told from its first bytes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trialframe.read import _bounded
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SIZE = 2**16
+"""Bytes of a file that are looked at."""
+
+DEPTH = 8
+"""Depth of the keys that are looked at."""
+
+_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """The beginning of a file.
+
+    Attributes:
+        path: Where the file is.
+        text: Its first 64 KiB, empty for an archive.
+        keys: Dotted paths of the JSON keys there, a list's items written as in `results[].id`.
+        members: Names of the members of an archive.
+    """
+
+    path: Path
+    text: str = ""
+    keys: frozenset[str] = frozenset()
+    members: frozenset[str] = frozenset()
+
+    def has(self, *keys: str) -> bool:
+        """Whether all these keys are there."""
+        return self.keys.issuperset(keys)
+
+
+def head_of(path: Path) -> Head:
+    """Look at a file's first bytes.
+
+    Raises:
+        SourceError: It is an archive that cannot be opened.
+    """
+    start = _bounded.head(path, SIZE)
+    if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        with _bounded.Archive(path) as archive:
+            return Head(path=path, members=frozenset(archive.names))
+    text = start.decode("utf-8-sig", errors="replace")
+    keys = outline(text) if text.lstrip()[:1] in {"{", "["} else frozenset[str]()
+    return Head(path=path, text=text, keys=keys)
+
+
+def outline(text: str) -> frozenset[str]:
+    """Dotted paths of the keys in the head of a JSON text, which may end anywhere.
+
+    Examples:
+        >>> sorted(outline('{"run": {"id": 1}, "rows": [{"ok": true}, {"o'))
+        ['rows', 'rows[].ok', 'run', 'run.id']
+    """
+    found: set[str] = set()
+    stack: list[tuple[str, bool]] = []
+    place = ""
+    for token in _TOKEN.finditer(text):
+        sign = token[0][0]
+        if sign == '"':
+            if token[2] and stack and len(stack) <= DEPTH:
+                prefix = stack[-1][0]
+                place = f"{prefix}.{token[1]}" if prefix else token[1]
+                found.add(place)
+        elif sign in "{[":
+            stack.append((place if sign == "{" else f"{place}[]", sign == "["))
+            place = stack[-1][0]
+            if len(stack) > SIZE // 4:
+                break
+        elif stack:
+            stack.pop()
+            place = stack[-1][0] if stack else ""
+    return frozenset(found)

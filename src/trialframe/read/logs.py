@@ -1,0 +1,272 @@
+"""Evaluation logs, one file or thousands, as one table of trials."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from trialframe.errors import ArgumentError, SourceError, TrialframeError, short
+from trialframe.read._formats import log_format, recognised
+from trialframe.read._frames import reason
+from trialframe.read._log import EXTRAS, Log, Take
+from trialframe.schema import TRIALS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trialframe.read._log import LogFormat
+    from trialframe.read._paths import DataFile
+
+log = logging.getLogger("trialframe")
+
+LOG_ENDINGS = ("JSON", "JSON lines", "Archive", "XML")
+"""Formats of files, by their endings, that may be logs."""
+
+UNREAD = {"file": pl.String, "place": pl.String, "reason": pl.String}
+"""The table of what could not be read."""
+
+LEADING = (*(item.name for item in TRIALS), *EXTRAS)
+"""Columns in the order in which they come out; those of one format follow."""
+
+ALWAYS = ("config", "case", "trial", "passed", "outcome", "log")
+"""Columns that stay even where all values are unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """How logs are to be read.
+
+    Attributes:
+        format: Name of the format; None to tell it from the files.
+        metric: The score that decides, by name.
+        threshold: Pass when score >= threshold.
+        keep: What to do with files that are copies of each other.
+        strict: Whether the first thing that cannot be read is an error.
+    """
+
+    format: str | None = None
+    metric: str | None = None
+    threshold: float | None = None
+    keep: str = "raise"
+    strict: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The logs among some files.
+
+    Attributes:
+        logs: Files that are logs, with their format.
+        others: Files that are none.
+        unread: Files that could not be looked at: file, place and reason.
+    """
+
+    logs: tuple[tuple[DataFile, LogFormat], ...]
+    others: tuple[DataFile, ...]
+    unread: tuple[tuple[str, str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logs:
+    """Logs as one table.
+
+    Attributes:
+        frame: A row a trial.
+        unread: What could not be read: `file, place, reason`.
+        fields: Where the columns come from.
+    """
+
+    frame: pl.DataFrame
+    unread: pl.DataFrame
+    fields: dict[str, Take] = field(default_factory=dict)
+
+
+def found_in(files: Sequence[DataFile], choice: Choice) -> Found:
+    """Tell which files are logs.
+
+    Raises:
+        SourceError: In strict reading, an archive cannot be opened.
+    """
+    forced = None if choice.format is None else log_format(choice.format)
+    if choice.format is not None and forced is None:
+        return Found(logs=(), others=tuple(files))
+    logs, others, unread = [], [], []
+    candidates = [file for file in files if file.format in LOG_ENDINGS and not file.remote]
+    with ThreadPoolExecutor(_workers(len(candidates))) as pool:
+        looked = dict(zip(candidates, pool.map(_looked_at, candidates), strict=True))
+    for file in files:
+        kind = looked.get(file)
+        if isinstance(kind, Exception):
+            if choice.strict:
+                raise kind
+            unread.append((file.path, "", str(kind)))
+        elif kind is not None and forced in {None, kind}:
+            logs.append((file, kind))
+        elif forced is not None and file.named:
+            logs.append((file, forced))
+        else:
+            others.append(file)
+    return Found(logs=tuple(logs), others=tuple(others), unread=tuple(unread))
+
+
+def _looked_at(file: DataFile) -> LogFormat | SourceError | None:
+    try:
+        return recognised(Path(file.path))
+    except SourceError as error:
+        return error
+    except (OSError, ValueError) as error:
+        return SourceError(f"cannot read {short(file.path)}: {reason(error)}.")
+
+
+def read_logs(found: Found, choice: Choice) -> Logs:
+    """Read every log and put them one below the other.
+
+    Raises:
+        SourceError: In strict reading, for the first thing that cannot be read.
+        ArgumentError: A choice is missing: of a metric, or of a threshold.
+    """
+    unread = list(found.unread)
+    work = _without_copies(_selected(found.logs), choice, unread)
+    with ThreadPoolExecutor(_workers(len(work))) as pool:
+        done = pool.map(lambda item: _read_one(item[0], item[1], choice), work)
+        frames = []
+        for (path, _), (frame, skipped) in zip(work, done, strict=True):
+            unread += [(str(path), place, why) for place, why in skipped]
+            if frame is not None:
+                frames.append(frame)
+    table = _together(frames)
+    for file, place, why in unread:
+        log.warning("not read: %s%s: %s", short(file), f", {place}" if place else "", why)
+    takes = {take.column: take for _, kind in work for take in kind.fields}
+    return Logs(
+        frame=table,
+        unread=pl.DataFrame(unread, schema=UNREAD, orient="row"),
+        fields=takes,
+    )
+
+
+def _selected(logs: Sequence[tuple[DataFile, LogFormat]]) -> list[tuple[Path, LogFormat]]:
+    """Files that hold trials of their own, in the order of the source."""
+    kinds = list(dict.fromkeys(kind.name for _, kind in logs))
+    kept: dict[Path, LogFormat] = {}
+    for name in kinds:
+        mine = [(Path(file.path), kind) for file, kind in logs if kind.name == name]
+        kind = mine[0][1]
+        chosen, left = kind.select([path for path, _ in mine])
+        for path, why in left.items():
+            log.info("left out %s: %s", short(str(path)), why)
+        if not chosen:
+            first = next(iter(left.items()))
+            raise SourceError(
+                f"no file of {kind.title} here holds trials. {short(str(first[0]))}: {first[1]}."
+            )
+        kept |= dict.fromkeys(chosen, kind)
+    order = [Path(file.path) for file, _ in logs]
+    return [(path, kept[path]) for path in order if path in kept]
+
+
+def _without_copies(
+    work: list[tuple[Path, LogFormat]],
+    choice: Choice,
+    unread: list[tuple[str, str, str]],
+) -> list[tuple[Path, LogFormat]]:
+    """Files of the same bytes are one run that was copied, not two runs."""
+    sizes: dict[int, list[Path]] = {}
+    for path, _ in work:
+        try:
+            sizes.setdefault(path.stat().st_size, []).append(path)
+        except OSError:
+            continue
+    first: dict[bytes, Path] = {}
+    copies: dict[Path, Path] = {}
+    for paths in sizes.values():
+        for path in paths if len(paths) > 1 else ():
+            try:
+                with path.open("rb") as file:
+                    mark = hashlib.file_digest(file, "blake2b").digest()
+            except OSError:
+                continue
+            if mark in first:
+                copies[path] = first[mark]
+            else:
+                first[mark] = path
+    if not copies or choice.keep == "all":
+        return work
+    if choice.keep == "raise":
+        copy, original = next(iter(copies.items()))
+        message = (
+            f"{short(str(copy))} is a copy of {short(str(original))}, byte for byte, and its "
+            'trials would count twice. Leave one out, or give keep="first".'
+        )
+        if choice.strict:
+            raise SourceError(message)
+        unread += [(str(path), "", f"a copy of {short(str(of))}") for path, of in copies.items()]
+    return [(path, kind) for path, kind in work if path not in copies]
+
+
+def _read_one(
+    path: Path, kind: LogFormat, choice: Choice
+) -> tuple[pl.DataFrame | None, list[tuple[str, str]]]:
+    """One log; in lenient reading whatever is wrong with it is reported, not raised."""
+    source = Log(path=path, metric=choice.metric, threshold=choice.threshold, strict=choice.strict)
+    try:
+        return kind.read(source), source.unread
+    except ArgumentError:
+        raise
+    except TrialframeError as error:
+        wrong = error
+    except OSError as error:
+        wrong = SourceError(f"cannot read {short(str(path))}: {reason(error)}.")
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
+        # A log of a shape that no version of the tool writes.
+        wrong = SourceError(
+            f"{short(str(path))} is no {kind.title} log that can be read: "
+            f"{type(error).__name__}: {reason(error)}. Leave it out, or name another format=."
+        )
+        wrong.__cause__ = error
+    if choice.strict:
+        raise wrong
+    return None, [*source.unread, ("", str(wrong))]
+
+
+def _together(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Logs one below the other; made-up trial numbers count on from file to file."""
+    if not frames:
+        empty = {item.name: item.dtype for item in TRIALS if item.name in ALWAYS}
+        return pl.DataFrame(schema=empty | {"log": pl.String})
+    table = pl.concat(_agreeing(frames), how="diagonal_relaxed")
+    if "trial" not in table.columns:
+        table = table.with_columns(trial=pl.lit(None, pl.Int64))
+    unknown = [
+        name
+        for name in table.columns
+        if name not in ALWAYS and table[name].null_count() == table.height
+    ]
+    table = table.drop(unknown)
+    order = [name for name in LEADING if name in table.columns]
+    return table.select(*order, pl.exclude(order))
+
+
+def _agreeing(frames: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
+    """Frames whose further columns have one type each: text where files differ."""
+    types: dict[str, set[Any]] = {}
+    for frame in frames:
+        for name, dtype in frame.schema.items():
+            types.setdefault(name, set()).add(dtype)
+    numbers = {pl.Int64, pl.Float64}
+    mixed = [n for n, t in types.items() if len(t) > 1 and not t <= numbers]
+    return [
+        frame.with_columns(pl.col([n for n in mixed if n in frame.columns]).cast(pl.String))
+        for frame in frames
+    ]
+
+
+def _workers(files: int) -> int:
+    return max(1, min(32, files, 4 * (os.cpu_count() or 1)))
