@@ -21,7 +21,7 @@ from trialframe.estimate.extrapolate import beta_binomial
 from trialframe.estimate.index import index
 from trialframe.estimate.runs import run_summary
 from trialframe.estimate.summary import summary
-from trialframe.export import counts_sql
+from trialframe.export.sql import counts_sql
 from trialframe.expr import (
     flake_index,
     flaky,

@@ -41,6 +41,10 @@ class ArgumentError(TrialframeError):
     """An argument is of the wrong type or outside its range."""
 
 
+class ExportError(TrialframeError):
+    """A target cannot take the rows: another schema, a lock, a database that says no."""
+
+
 _UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )

@@ -10,7 +10,7 @@ from trialframe.cli import _options as opt
 from trialframe.cli._conditions import Condition
 from trialframe.cli._output import Output, output_of
 from trialframe.errors import ArgumentError
-from trialframe.export import counts_sql
+from trialframe.export.sql import counts_sql
 from trialframe.schema import MEASURES
 from trialframe.simulate import simulate as make
 

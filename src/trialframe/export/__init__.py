@@ -1,0 +1,1 @@
+"""Results as versioned tables of a warehouse, their definitions, and counts as SQL."""
