@@ -11,6 +11,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "trialframe"
 STAGES = (
     {"errors"},
     {"schema", "_checks", "_optional", "display"},
+    {"warehouse"},
     {"kernels", "_counted", "_invariants", "_scenario", "charts"},
     {"read", "simulate"},
     {"engine", "expr"},
