@@ -61,7 +61,7 @@ def test_names_and_types_are_those_of_the_contract() -> None:
     own = {"perturbation": pl.Float64, "fault": pl.Float64, "difficulty": pl.String}
     for name, dtype in trials.schema.items():
         assert dtype == (contract | own | {"true_rate": pl.Float64})[name], name
-    absent = {"score", "seed", "context", "image", "split", "weight"}
+    absent = {"score", "seed", "context", "image", "split", "weight", "trial_made"}
     assert set(contract) | set(own) | {"true_rate"} == set(trials.columns) | absent
     key = ["config", "case", "trial", "attempt"]
     assert trials.select(key).is_unique().all()
