@@ -19,6 +19,7 @@ from trialframe.cli import (
     _audit,
     _check,
     _compare,
+    _convert,
     _correct,
     _curves,
     _estimate,
@@ -29,6 +30,7 @@ from trialframe.cli import (
     _make,
     _power,
     _reliability,
+    _report,
     _sequential,
 )
 from trialframe.cli._options import as_options
@@ -57,6 +59,7 @@ for command in (
     _gate.gate,
     _leaderboard.compare_all,
     _leaderboard.leaderboard,
+    _report.report,
     _irt.irt,
     _power.power,
     _sequential.sequential,
@@ -66,6 +69,8 @@ for command in (
     _curves.decay,
     _curves.seq,
     _make.sql,
+    _convert.convert,
+    _convert.formats,
     _audit.audit,
     _check.check,
     _check.doctor,

@@ -19,7 +19,7 @@ from trialframe.read._log import EXTRAS, Log, Take
 from trialframe.schema import TRIALS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from trialframe.read._log import LogFormat
     from trialframe.read._paths import DataFile
@@ -28,6 +28,9 @@ log = logging.getLogger("trialframe")
 
 LOG_ENDINGS = ("JSON", "JSON lines", "Archive", "XML")
 """Formats of files, by their endings, that may be logs."""
+
+TOLD = 20
+"""Things that could not be read, named in the package's log at most."""
 
 UNREAD = {"file": pl.String, "place": pl.String, "reason": pl.String}
 """The table of what could not be read."""
@@ -49,6 +52,7 @@ class Choice:
         threshold: Pass when score >= threshold.
         keep: What to do with files that are copies of each other.
         strict: Whether the first thing that cannot be read is an error.
+        progress: Told after every log how many of how many are read.
     """
 
     format: str | None = None
@@ -56,6 +60,7 @@ class Choice:
     threshold: float | None = None
     keep: str = "raise"
     strict: bool = True
+    progress: Callable[[int, int], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,13 +142,17 @@ def read_logs(found: Found, choice: Choice) -> Logs:
     with ThreadPoolExecutor(_workers(len(work))) as pool:
         done = pool.map(lambda item: _read_one(item[0], item[1], choice), work)
         frames = []
-        for (path, _), (frame, skipped) in zip(work, done, strict=True):
+        for ready, ((path, _), (frame, skipped)) in enumerate(zip(work, done, strict=True), 1):
+            if choice.progress is not None:
+                choice.progress(ready, len(work))
             unread += [(str(path), place, why) for place, why in skipped]
             if frame is not None:
                 frames.append(frame)
     table = _together(frames)
-    for file, place, why in unread:
+    for file, place, why in unread[:TOLD]:
         log.warning("not read: %s%s: %s", short(file), f", {place}" if place else "", why)
+    if len(unread) > TOLD:
+        log.warning("not read: %d more", len(unread) - TOLD)
     takes = {take.column: take for _, kind in work for take in kind.fields}
     return Logs(
         frame=table,

@@ -138,7 +138,6 @@ def read(
         >>> tr.read(rows, threshold=0.5).select("config", "case", "passed").collect().rows()
         [('a', '1', True), ('a', '2', False)]
     """
-    zeros = _zero_columns(zero_is_missing)
     _checks.one_of(errors, "errors", ("raise", "collect"))
     choice = Choice(
         format=format,
@@ -147,9 +146,28 @@ def read(
         keep=_checks.one_of(keep, "keep", KEEP),
         strict=errors == "raise",
     )
-    raw, plan = resolved(source, columns, threshold, choice)
-    for line in plan.frame().filter(pl.col("how") != "unused").rows():
+    trials, raw, plan = trials_of(
+        source, columns, choice, cases=cases, absent=absent, zero_is_missing=zero_is_missing
+    )
+    for line in from_logs(plan.frame(), raw).filter(pl.col("how") != "unused").rows():
         log.info("column %s <- %s (%s) %s", *line)
+    if errors == "collect":
+        return trials, pl.DataFrame(schema=UNREAD) if raw.unread is None else raw.unread
+    return trials
+
+
+def trials_of(
+    source: Any,
+    columns: Mapping[str, Any],
+    choice: Choice,
+    *,
+    cases: Any = None,
+    absent: str = "unscored",
+    zero_is_missing: str | Sequence[str] = (),
+) -> tuple[pl.LazyFrame, Raw, Plan]:
+    """The trials of a source, with what is known of it: as `read`, for those who tell people."""
+    zeros = _zero_columns(zero_is_missing)
+    raw, plan = resolved(source, columns, choice.threshold, choice)
     try:
         refuse_broken(raw.frame, tuple(item for item in plan.fields if item.usable))
     except pl.exceptions.PolarsError as error:
@@ -163,11 +181,9 @@ def read(
         )
     unknown = (pl.when(pl.col(name) != 0).then(pl.col(name)).alias(name) for name in zeros)
     trials = canonical(raw.frame, plan).with_columns(unknown)
-    if raw.unread is not None or keep != "raise" or cases is not None:
-        trials = keyed(trials, keep=keep, cases=cases, absent=absent)
-    if errors == "collect":
-        return trials, pl.DataFrame(schema=UNREAD) if raw.unread is None else raw.unread
-    return trials
+    if raw.unread is not None or choice.keep != "raise" or cases is not None:
+        trials = keyed(trials, keep=choice.keep, cases=cases, absent=absent)
+    return trials, raw, plan
 
 
 def mapping(
