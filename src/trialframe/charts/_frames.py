@@ -62,8 +62,11 @@ def labels(rows: Iterable[tuple[Any, ...]], room: int = ROOM) -> list[str]:
         " \u00b7 ".join(visible("none" if part is None else str(part)) for part in row)
         for row in rows
     ]
-    places = room if all(wide(name) == len(name) for name in whole) else room // 2
-    short = short_names(whole, places)
+    broad = {name for name in whole if wide(name) > len(name)}
+    short = short_names((name for name in whole if name not in broad), room)
+    short |= short_names(broad and (name for name in whole if name in broad), room // 2)
+    if len(set(short.values())) < len(short):
+        short = short_names(whole, room)
     return [short[name] for name in whole]
 
 

@@ -209,7 +209,7 @@ def _blocks(cells: pl.DataFrame, names: list[str], size: int, theme: str) -> tup
         .sort("label", "place")
     )
     domain = blocks["place"].unique().sort().to_list()
-    ends = {"light": ["#f4f1ea", "#e69f00", "#5b3a00"], "dark": ["#262b31", "#b98a1d", "#ffe9a8"]}
+    ends = {"light": ["#ece5d8", "#e69f00", "#5b3a00"], "dark": ["#262b31", "#b98a1d", "#ffe9a8"]}
     chart = (
         alt.Chart(blocks)
         .mark_rect(stroke=now.paper, strokeWidth=0.5)

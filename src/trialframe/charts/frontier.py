@@ -27,6 +27,8 @@ WIDE = 8.0
 """Ratio of prices from which on their axis is logarithmic."""
 NAMES = 20
 """Most names written into the chart; others show on hovering."""
+INTERVALS = 40
+"""Configs up to which all intervals are drawn, and above which only those on the front."""
 TALL = 0.6
 """Height of the chart by its width."""
 PLACES = {
@@ -94,14 +96,15 @@ def frontier(frame: pl.DataFrame, *, theme: Theme = "light", width: int = WIDTH)
         )
     ]
     base = alt.Chart(drawn).encode(x=x)
+    few = drawn.height <= INTERVALS
     front = base.transform_filter("datum.pareto").mark_line(
         interpolate="step-after", color=now.good, strokeDash=[4, 3], opacity=0.8
     )
     layers = [
         front.encode(y=y),
-        base.mark_rule(opacity=0.6).encode(
-            y=alt.Y("low:Q"), y2="high:Q", color=colour, tooltip=told
-        ),
+        (base if few else base.transform_filter("datum.pareto"))
+        .mark_rule(opacity=0.6)
+        .encode(y=alt.Y("low:Q"), y2="high:Q", color=colour, tooltip=told),
         base.mark_point(filled=True, size=80, opacity=1).encode(
             y=y, color=colour, shape=shape, tooltip=told
         ),
@@ -212,9 +215,10 @@ def _ticks(low: float, high: float) -> list[float]:
 def _lines(frame: pl.DataFrame, drawn: pl.DataFrame) -> list[str]:
     level = _frames.percent(frame["level"].drop_nulls().max())  # type: ignore[arg-type]
     unpriced = frame.height - drawn.height
+    whose = "" if drawn.height <= INTERVALS else " on the front"
     return [
         (
-            f"estimand: {_frames.ESTIMANDS['cases']}; line: {level} interval of the quality, "
+            f"estimand: {_frames.ESTIMANDS['cases']}; line: {level} interval{whose}, "
             f"{_frames.together(frame['method'].to_list())}; prices are means without interval"
         ),
         f"not drawn: {counted(unpriced, 'config')} without a price" if unpriced else "",
