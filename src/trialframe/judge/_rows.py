@@ -58,7 +58,7 @@ def rows_of(
             )
     # copies first: reading renames canonical columns, and others may be one of them
     copies = {f"__{new}": pl.col(old) for new, old in others.items()}
-    trials = read(lazy.with_columns(**copies), threshold=threshold, **columns)
+    trials: pl.LazyFrame = read(lazy.with_columns(**copies), threshold=threshold, **columns)
     # a column that was left out stays in the table under its own name
     left_out = {name for name, value in columns.items() if value is None}
     present = set(trials.collect_schema().names()) - left_out
