@@ -21,6 +21,8 @@ from trialframe.estimate.extrapolate import beta_binomial
 from trialframe.estimate.index import index
 from trialframe.estimate.runs import run_summary
 from trialframe.estimate.summary import summary
+from trialframe.export.ddl import ddl
+from trialframe.export.export import Exported, export
 from trialframe.export.sql import counts_sql
 from trialframe.expr import (
     flake_index,
@@ -72,6 +74,7 @@ __all__ = [
     "Decay",
     "Decision",
     "Drift",
+    "Exported",
     "Headlines",
     "IrtFit",
     "JudgeNoise",
@@ -97,8 +100,10 @@ __all__ = [
     "confidence_sequence",
     "counts",
     "counts_sql",
+    "ddl",
     "decay_curve",
     "doctor",
+    "export",
     "fit_irt",
     "flake_index",
     "flaky",

@@ -8,13 +8,13 @@ import os
 import shutil
 import sys
 import uuid
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trialframe.errors import ExportError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
     from typing import IO
 
 EXCHANGE = 2  # RENAME_EXCHANGE of renameat2

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from trialframe.counts import Counts
 from trialframe.errors import ColumnError
 from trialframe.export.of_results import of_counts
 from trialframe.export.rows import Rows, json_of
-from trialframe.counts import Counts
 from trialframe.schema import LEADERBOARD, SUMMARY
 from trialframe.warehouse import TABLES
 

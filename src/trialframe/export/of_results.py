@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 def of_counts(counts: Counts) -> Rows:
+    """Counts, with the columns that were kept as one."""
     table = TABLES["counts"]
     kept = [name for name in counts.frame.columns if name not in RESERVED]
     made = counts.frame.with_columns(attributes=json_of(counts.frame, kept)).drop(kept)
@@ -38,7 +39,11 @@ def _comparison(found: Comparison) -> Rows:
     settings = whole.pop("settings")
     groups = whole.pop("groups")
     whole |= {"interval": whole.pop("method"), "warnings": "; ".join(found.warnings) or None}
-    pair = {"source": "compare", "baseline": found.baseline, "candidate": found.candidate}
+    pair: dict[str, Any] = {
+        "source": "compare",
+        "baseline": found.baseline,
+        "candidate": found.candidate,
+    }
     row = {name: whole.pop(name) for name in list(whole) if name in table.schema}
     rows = [row | pair | {"groups": "{}", "details": as_text(whole)}]
     by: list[str] = []
@@ -105,7 +110,10 @@ def _policy(found: PolicyDecision) -> Rows:
         row |= {"limit_value": rule["limit"]}
         rest = {name: rule[name] for name in ("rule", "bound", "guard")}
         rows.append(pair | row | {"details": as_text(rest)})
-    settings = {"policy": found.policy, "rules": found.rules.select(asked).to_dicts()}
+    settings: dict[str, Any] = {
+        "policy": found.policy,
+        "rules": found.rules.select(asked).to_dicts(),
+    }
     if found.gate is not None:
         settings["gate"] = _gate_settings(found.gate)
     return _decided(rows, pair | settings)

@@ -1,0 +1,149 @@
+"""Where an export goes, from one text: a file, a folder, a database."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+
+from trialframe.errors import ArgumentError, short
+
+ENDINGS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".json": "json",
+    ".duckdb": "duckdb",
+    ".ddb": "duckdb",
+    ".sqlite": "sqlite",
+    ".sqlite3": "sqlite",
+}
+SCHEMES = ("postgresql", "postgres", "sqlite", "duckdb", "delta", "iceberg")
+KNOWN = (
+    "a file that ends in .parquet, .csv, .json, .duckdb or .sqlite, a folder with a slash at its "
+    "end for Parquet in Hive folders, sqlite:FILE, duckdb:FILE, delta:FOLDER, iceberg:CATALOG.db, "
+    "or postgresql://USER@HOST/DATABASE?schema=SCHEMA"
+)
+DATABASES = ("duckdb", "sqlite", "postgresql", "iceberg")
+"""Kinds that hold several tables, so that a table there has a name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A place for a table.
+
+    Attributes:
+        kind: "parquet", "csv", "json", "hive", "duckdb", "sqlite", "postgresql", "delta",
+            "iceberg".
+        shown: How messages call it; never with a password.
+        path: The file or folder; None for a server.
+        address: The connection string of a server.
+        schema: Schema or namespace that the address names.
+    """
+
+    kind: str
+    shown: str
+    path: Path | None = None
+    address: str = field(default="", repr=False)
+    schema: str = ""
+
+    @property
+    def place(self) -> Path:
+        """The file or folder of a target that has one."""
+        if self.path is None:  # pragma: no cover
+            raise ArgumentError(f"{self.shown} is no file.")
+        return self.path
+
+
+def target_of(given: object, table: str) -> Target:
+    """The place behind a path or an address; `{table}` in it stands for the table's name.
+
+    Raises:
+        ArgumentError: Neither a path nor an address, or a file of no known kind.
+
+    Examples:
+        >>> target_of("out/{table}.parquet", "counts").shown
+        'out/counts.parquet'
+        >>> target_of("postgresql://ann:pw@db/evals?schema=nightly", "counts").shown
+        'postgresql://ann:***@db/evals'
+    """
+    if not isinstance(given, str | os.PathLike) or not str(given).strip() or "\x00" in str(given):
+        raise ArgumentError(f"target == {short(given)}, must be {KNOWN}.")
+    text = os.fspath(given)
+    text = text.decode() if isinstance(text, bytes) else str(text)
+    text = text.replace("{table}", table)
+    scheme, colon, rest = text.partition(":")
+    if colon and scheme in {"postgresql", "postgres"}:
+        return _server(text)
+    if colon and scheme in SCHEMES:
+        return _local(scheme, _path_of(rest), text)
+    if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", text):
+        raise ArgumentError(f"no target of the kind {short(scheme + '://')}. Known: {KNOWN}.")
+    return _local(_kind_of(text), text, text)
+
+
+def _local(kind: str, path: str, shown: str) -> Target:
+    if not path.strip("/ "):
+        raise ArgumentError(f"target == {short(shown)} names no file. Known: {KNOWN}.")
+    return Target(kind=kind, shown=shown, path=Path(path).expanduser().resolve())
+
+
+def _path_of(rest: str) -> str:
+    """The path after a scheme: FILE, //FILE, ///FILE (relative) or ////FILE (absolute)."""
+    return rest[3:] if rest.startswith("///") else rest.removeprefix("//")
+
+
+def _kind_of(text: str) -> str:
+    path = Path(text).expanduser()
+    if path.is_dir() or text.endswith(("/", os.sep)):
+        return "delta" if (path / "_delta_log").is_dir() else "hive"
+    found = ENDINGS.get(path.suffix.lower())
+    if found is None and path.is_file():
+        found = _by_content(path)
+    if found is None:
+        raise ArgumentError(f"cannot tell what kind of target {short(text)} is. Known: {KNOWN}.")
+    return found
+
+
+def _by_content(path: Path) -> str | None:
+    with path.open("rb") as file:
+        head = file.read(16)
+    if head.startswith(b"SQLite format 3"):
+        return "sqlite"
+    return "duckdb" if head[8:12] == b"DUCK" else None
+
+
+def _server(text: str) -> Target:
+    """A PostgreSQL address, its schema taken out and its password kept from sight."""
+    try:
+        parts = urlsplit(text)
+        words = parse_qsl(parts.query, keep_blank_values=True)
+    except ValueError:
+        raise ArgumentError(
+            "the address of the PostgreSQL server cannot be read: write it as "
+            "postgresql://USER@HOST:PORT/DATABASE?schema=SCHEMA."
+        ) from None
+    schema = next((value for name, value in words if name == "schema"), "")
+    kept = urlencode([(name, value) for name, value in words if name != "schema"], safe="/")
+    user, colon, _ = parts.netloc.rpartition("@")[0].partition(":")
+    host = parts.netloc.rpartition("@")[2]
+    seen = f"{user}{':***' if colon else ''}@{host}" if user or colon else host
+    return Target(
+        kind="postgresql",
+        shown=urlunsplit((parts.scheme, seen, parts.path, "", "")),
+        address=urlunsplit((parts.scheme, parts.netloc, parts.path, kept, "")),
+        schema=schema,
+    )
+
+
+def without_password(message: str, target: Target) -> str:
+    """A message of a driver with the password of an address blotted out."""
+    parts = urlsplit(target.address)
+    raw = parts.netloc.rpartition("@")[0].partition(":")[2]
+    secrets = {raw, unquote(raw)}
+    secrets |= {value for name, value in parse_qsl(parts.query) if "password" in name}
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        message = message.replace(secret, "***")
+    return message
