@@ -5,10 +5,32 @@ in its description what one sees. `tr.plot` and the `plot` method of results cal
 """
 
 from trialframe.charts.curves import curves
+from trialframe.charts.decay import decay
+from trialframe.charts.estimates import estimates
 from trialframe.charts.flakes import flakes
 from trialframe.charts.forest import forest
 from trialframe.charts.frontier import frontier
+from trialframe.charts.items import items
+from trialframe.charts.judge import confusion
 from trialframe.charts.leaderboard import leaderboard
+from trialframe.charts.power import power
+from trialframe.charts.sequential import confidence, sequential
 from trialframe.charts.strip import strip
+from trialframe.charts.surface import surface
 
-__all__ = ["curves", "flakes", "forest", "frontier", "leaderboard", "strip"]
+__all__ = [
+    "confidence",
+    "confusion",
+    "curves",
+    "decay",
+    "estimates",
+    "flakes",
+    "forest",
+    "frontier",
+    "items",
+    "leaderboard",
+    "power",
+    "sequential",
+    "strip",
+    "surface",
+]

@@ -118,7 +118,7 @@ def _lines(rows: pl.DataFrame, drawn: pl.DataFrame, every: int, limit: int) -> l
     return [
         f"estimand: {estimand}; band: {level} interval of each k by itself, {method}",
         *others_in_grey(drawn, every, limit, f"{drawn['family'][0]} at the largest k"),
-        _frames.left_out(rows, ["config", *_frames.others(rows, SUMMARY)]),
+        _frames.left_out(rows, ["label"]),
     ]
 
 

@@ -74,9 +74,11 @@ def decay(
         width=width,
         title=f"{metric} over {bucket} of {counted(every, 'config')}",
         lines=[
-            (f"estimand: {_frames.ESTIMANDS['cases']}; band: "
-            f"{_frames.percent(frame['level'][0])} interval of each bucket by itself, "
-            f"{_frames.together(_column(frame, 'method'))}"),
+            (
+                f"estimand: {_frames.ESTIMANDS['cases']}; band: "
+                f"{_frames.percent(frame['level'][0])} interval of each bucket by itself, "
+                f"{_frames.together(_column(frame, 'method'))}"
+            ),
             *others_in_grey(drawn, every, limit, f"{bucket} {order[-1]}"),
             f"without a value, not drawn: {counted(empty, 'bucket')}" if empty else "",
             _frames.left_out(frame),

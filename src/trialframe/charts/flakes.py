@@ -217,7 +217,7 @@ def _blocks(cells: pl.DataFrame, names: list[str], size: int, theme: str) -> tup
             **_axes(names, labels=False, title="blocks of cases, easiest first", domain=domain),
             color=alt.Color(
                 "share:Q",
-                scale=alt.Scale(domain=[0, 0.5, 1], range=ends[theme]),
+                scale=alt.Scale(domain=[0, 0.5, 1], range=ends[theme], interpolate="rgb"),
                 legend=alt.Legend(
                     title="share of cases that are flaky",
                     orient="top",
