@@ -62,6 +62,7 @@ from trialframe.reliability.episodes import gds, mop
 from trialframe.reliability.horizon import time_horizon
 from trialframe.reliability.rollouts import reliability
 from trialframe.reliability.surface import Surface, surface
+from trialframe.report.page.make import report
 from trialframe.simulate import simulate
 
 __all__ = [
@@ -133,6 +134,7 @@ __all__ = [
     "read",
     "regressions",
     "reliability",
+    "report",
     "rogan_gladen",
     "rogan_gladen_difference",
     "run_summary",

@@ -32,7 +32,7 @@ HEADINGS = {"ship": "Ship", "hold": "Hold", "dont_ship": "Don't ship"}
 
 def print_decision(console: Console, made: Decision | PolicyDecision) -> None:
     """Print the headline, the numbers behind it and the reasons."""
-    (lines, rows), *tables = _tables(made)
+    (lines, rows), *tables = decision_tables(made)
     print_section(console, [visible(made.headline), *lines], rows)
     for title, frame in tables:
         print_section(console, ["", *title] if title else [], frame)
@@ -42,7 +42,7 @@ def print_decision(console: Console, made: Decision | PolicyDecision) -> None:
 
 def markdown_decision(made: Decision | PolicyDecision) -> str:
     """The verdict first, then tables, then the reasons folded away: fit for a comment."""
-    (lines, rows), *tables = _tables(made)
+    (lines, rows), *tables = decision_tables(made)
     heading = f"### {HEADINGS[made.verdict]}\n"
     sentence = markdown_section([_sentence(made)], NOTHING).strip()
     sentence = _STARTS_A_BLOCK.sub(r"\1\\\2", sentence)
@@ -64,7 +64,7 @@ def _sentence(made: Decision | PolicyDecision) -> str:
     return text if named else text[:1].upper() + text[1:]
 
 
-def _tables(made: Decision | PolicyDecision) -> list[Section]:
+def decision_tables(made: Decision | PolicyDecision) -> list[Section]:
     """What stands below the headline, and further tables with their titles."""
     if isinstance(made, Decision):
         groups = _groups(made)
@@ -73,7 +73,7 @@ def _tables(made: Decision | PolicyDecision) -> list[Section]:
         return [([], _ledger(made)), *more]
     tables: list[Section] = [([], _rules(made))]
     if made.gate is not None:
-        (_, rows), *groups_ = _tables(made.gate)
+        (_, rows), *groups_ = decision_tables(made.gate)
         said = made.headline.startswith(made.gate.headline.removesuffix("."))
         head = [] if said else [f"Gate: {visible(made.gate.headline)}"]
         tables += [(head, rows), *groups_]

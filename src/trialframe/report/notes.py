@@ -118,7 +118,7 @@ def warnings(rows: Sequence[Row]) -> Iterator[str]:
     found: dict[str, list[tuple[str, Row]]] = defaultdict(list)
     for row in rows:
         for text in filter(None, (row["warnings"] or "").split("; ")):
-            found[_NUMBER.sub("#", text, count=1)].append((text, row))
+            found[_NUMBER.sub("#", text)].append((text, row))
     metrics = dict.fromkeys(row["metric"] for row in rows if row["estimand"] != "these trials")
     configs = len({row["config"] for row in rows})
     placed: dict[str, list[str]] = defaultdict(list)
@@ -138,12 +138,14 @@ def warnings(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _ranged(pattern: str, texts: list[str]) -> str:
-    """One text for warnings that differ in their first number only."""
-    numbers = sorted({m[0] for text in texts if (m := _NUMBER.search(text))}, key=_value)
-    if not numbers:
-        return texts[0]
-    ends = numbers[0] if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
-    return pattern.replace("#", ends, 1)
+    """One text for warnings that differ in their numbers only."""
+    places = zip(*(_NUMBER.findall(text) for text in texts), strict=True)
+    spans = []
+    for found in places:
+        numbers = sorted(set(found), key=_value)
+        spans.append(numbers[0] if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}")
+    first, *others = pattern.split("#")
+    return first + "".join(map("".join, zip(spans, others, strict=True)))
 
 
 def _value(number: str) -> float:

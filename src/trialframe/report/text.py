@@ -22,6 +22,7 @@ SHORTEST = 8
 """Characters that the name of a config gets at least."""
 
 _TRAILING = re.compile(r" +$", re.MULTILINE)
+_CALLS = re.compile(r"(?<!\w)@(?=\w)")
 
 MARKDOWN_WIDTH = 160
 """Characters from which a Markdown table is shared out over several."""
@@ -200,32 +201,32 @@ def markdown(
         notes: Notes of the counts.
     """
     made: Report = report(summary, width=MARKDOWN_WIDTH, names="whole", policy=policy, notes=notes)
-    lines = [f"- **{word}**: {_escaped(meaning)}" for word, meaning in made.head]
+    lines = [f"- **{word}**: {escaped(meaning)}" for word, meaning in made.head]
     for panel in made.panels:
         lines.append("")
         if panel.title:
-            lines += [f"**{_escaped(panel.title)}**", ""]
+            lines += [f"**{escaped(panel.title)}**", ""]
         lines += pipes([*panel.names, *panel.columns])
     if made.notes:
-        lines += ["", *(f"- {_escaped(note)}" for note in made.notes)]
+        lines += ["", *(f"- {escaped(note)}" for note in made.notes)]
     return "\n".join(lines) + "\n"
 
 
 def pipes(columns: Sequence[Column]) -> Iterator[str]:
     """The lines of a GitHub table."""
-    yield f"| {' | '.join(_escaped(column.title) for column in columns)} |"
+    yield f"| {' | '.join(escaped(column.title) for column in columns)} |"
     yield f"|{'|'.join(':---' if column.left else '---:' for column in columns)}|"
-    cells = [[_escaped(" ".join(c.split())) for c in column.cells()] for column in columns]
+    cells = [[escaped(" ".join(c.split())) for c in column.cells()] for column in columns]
     for row in zip(*cells, strict=True):
         yield f"| {' | '.join(row)} |"
 
 
-def _escaped(text: str) -> str:
-    """Text that Markdown shows as it is, on one line."""
+def escaped(text: str) -> str:
+    """Text that Markdown shows as it is, on one line; a name after an @ calls nobody."""
     text = visible(text)
-    for sign in "\\`*_<>|[]":
+    for sign in "\\`*_<>|[]~":
         text = text.replace(sign, f"\\{sign}")
-    return text
+    return _CALLS.sub("@<!-- -->", text.replace("&", "&amp;"))
 
 
 def markdown_frame(frame: pl.DataFrame) -> str:
@@ -238,6 +239,6 @@ def markdown_section(lines: Sequence[str], frame: pl.DataFrame) -> str:
     text, listed = "", False
     for line in lines:
         item = line.startswith("- ")
-        text += ("" if item and listed else "\n") + f"{_escaped(line)}\n"
+        text += ("" if item and listed else "\n") + f"{escaped(line)}\n"
         listed = item
     return f"{text}\n{markdown_frame(frame)}" if frame.height else text
