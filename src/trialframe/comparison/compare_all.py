@@ -92,7 +92,7 @@ def compare_all(
 
     Notes:
         Holm: adj_(i) = max over j <= i of (P - j + 1) p_(j) for P pairs. Max-T: stepdown over
-        |diff / se| with normal errors that have the covariance of all differences (CR2, on their
+        `|diff / se|` with normal errors that have the covariance of all differences (CR2, on their
         own cases or clusters); an adjusted p-value is never below the pair's own. The exact sign
         flip is one dynamic programme a pair: all 190 pairs of 20 configs on 1,000 cases take
         seconds.

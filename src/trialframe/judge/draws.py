@@ -121,7 +121,7 @@ def judge_noise(
         y = case + trial + draw on the 0/1 scale; moment estimators, as `kernels.retest` says.
         judge_share = draw / (case + trial + draw), negative components taken as 0. Draws of a
         trial are taken as independent: a judge at temperature 0 that repeats itself by caching
-        looks perfect. The difference is inside the judge's noise when |diff| <= z sd, sd^2 =
+        looks perfect. The difference is inside the judge's noise when `|diff|` <= z sd, sd^2 =
         sum over both configs, cases and trials of s_ij^2 / n_ij / (M T_i)^2; outside of it, case
         and trial noise still stand, so it is no test of the configs: see `tr.compare`.
 

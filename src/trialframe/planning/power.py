@@ -76,8 +76,9 @@ def power(
         squared CR2 standard error, so clusters are in omega^2; where they make it smaller than
         that of independent cases, which is chance, the latter is taken. With one config omega^2 is
         2 (1 - r) times its variance between cases, r the `correlation` of case rates.
-        The t test rejects with the probability of |T| > t_{1 - alpha/2}, T noncentral t with shift
-        effect / se. Assumptions enter as beta-binomial trials would: between = icc p (1 - p).
+        The t test rejects with the probability that `|T|` is above t_{1 - alpha/2}, T noncentral
+        t with shift effect / se. Assumptions enter as beta-binomial trials would: between =
+        icc p (1 - p).
         McNemar's test rejects with its exact probability at the discordance, which is
         (b + c + 1) / (n + 2) of the pilot's outcomes, of single trials where `trials` is 1 and
         the pilot had more, or variance + effect^2 where only rates are assumed.
