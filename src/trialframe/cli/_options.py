@@ -41,6 +41,9 @@ HELP = {
 
 QUOTES = "'\""
 
+RENAMED = {"format": "from"}
+"""Arguments whose option has another name: --format is that of the output."""
+
 ABOUT_COLUMNS = "Columns (common names are found without)"
 ABOUT_ESTIMATES = "Estimates"
 ABOUT_TRIALS = "Which trials count"
@@ -283,6 +286,11 @@ _OTHERS = (
     "by",
     "units",
     *_PLANNED,
+    "format",
+    "metric",
+    "cases",
+    "absent",
+    "errors",
 )
 _CALL = re.compile(r"\btr\.\w+\(\.\.\., ([^()]*)\)")
 _ARGUMENT = re.compile(
@@ -301,12 +309,15 @@ def as_options(message: str) -> str:
         "Map them: --passed 'grade == C'. Give --threshold, the score."
         >>> as_options("Keep one with tr.counts(..., by='repo').")
         'Keep one with --by repo.'
+        >>> as_options("Name one with format= of tr.read.")
+        'Name one with --from of trialframe convert.'
     """
-    return _ARGUMENT.sub(_as_option, _CALL.sub(r"\1", message))
+    said = _ARGUMENT.sub(_as_option, _CALL.sub(r"\1", message))
+    return said.replace(" of tr.read", " of trialframe convert")
 
 
 def _as_option(match: re.Match[str]) -> str:
-    flag = f"--{match[1].replace('_', '-')}"
+    flag = f"--{RENAMED.get(match[1], match[1]).replace('_', '-')}"
     value = match[2]
     if value.startswith("pl.col"):
         column, _, word = value.removeprefix('pl.col("').partition('") == ')

@@ -74,7 +74,7 @@ def _tables(files: Sequence[DataFile], choice: Choice) -> list[DataFile]:
         why = "a log cannot be read from a URL: copy it first" if where.remote else f"not {wanted}"
         raise SourceError(
             f"{short(where.path)} is {why}. `trialframe formats` lists what can be read; name one "
-            "with format= when the file is not recognised."
+            "with format= of tr.read when the file is not recognised."
         )
     for file in odd:
         log.warning("left out %s: not %s", short(file.path), wanted)

@@ -84,12 +84,10 @@ class Take:
             ValueError: It is not of the type of the column.
         """
         found = at(record, self.path or self.column)
-        if self.made is not None:
-            found = self.made(found)
-        if found is None:
-            return None
         try:
-            return cast(found, self.kind, self.factor)
+            if self.made is not None:
+                found = self.made(found)
+            return None if found is None else cast(found, self.kind, self.factor)
         except (ValueError, TypeError, OverflowError) as error:
             raise ValueError(
                 f"{self.path or self.column} is {short(found)}: {error}, as it is the {self.column}"
@@ -210,7 +208,7 @@ class Log:
         if len(every) > 1:
             raise ArgumentError(
                 f"{short(str(self.path))} has several {what}s: {listed(every)}. Choose the "
-                f"one that decides, for example metric={every[0]!r}."
+                f"one that decides, for example metric={every[0]!r} of tr.read."
             )
         return every[0] if every else None
 
@@ -351,6 +349,19 @@ def clipped(value: Any, width: int = 2000) -> str | None:
         return None
     text = as_text(value)
     return text if len(text) <= width else text[: width - 4] + " ..."
+
+
+def label(path: Path, generic: Iterable[str] = ()) -> str:
+    """What a file is called when its log names no system: its own name, or its folder's.
+
+    Args:
+        path: The file.
+        generic: Names without ending that say nothing, such as results.
+    """
+    name = path.name
+    for ending in (".gz", ".zst", ".json", ".jsonl", ".ndjson"):
+        name = name.removesuffix(ending) or name
+    return path.resolve().parent.name if name in set(generic) and path.resolve().parent.name else name
 
 
 def numbered(keys: Iterable[Any]) -> list[int]:
