@@ -48,6 +48,9 @@ EXTRAS: dict[str, Any] = {
 
 LARGEST = 2**53
 
+MALFORMED = (AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError)
+"""What code raises that meets a log of a shape which no version of its tool writes."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Take:
@@ -181,6 +184,21 @@ class Log:
                 yield number, value
             else:
                 self.skip(f"{place}[{number}]", f"is {short(value)} where an object is needed.")
+
+    def records(
+        self, values: Any, place: str, make: Callable[[int, dict[str, Any]], Mapping[str, Any]]
+    ) -> Iterable[tuple[str, Mapping[str, Any]]]:
+        """Records made from the objects of a JSON list; those that cannot be made are skipped."""
+        for number, value in self.items(values, place):
+            where = f"{place}[{number}]"
+            try:
+                record = make(number, value)
+            except ArgumentError:
+                raise
+            except (*MALFORMED, TrialframeError) as error:
+                self.skip(where, f"{short(str(error))} ({type(error).__name__})")
+                continue
+            yield where, record
 
     def beside(self, pattern: str) -> list[Path]:
         """Files in the same folder whose names match, in order."""
@@ -335,6 +353,14 @@ def as_time(value: Any) -> datetime:
     return made.replace(tzinfo=UTC) if made.tzinfo is None else made.astimezone(UTC)
 
 
+def elapsed(clock: Any) -> float | None:
+    """Milliseconds between a pair of time stamps; None where one is unknown."""
+    start, stop = clock
+    if start is None or stop is None:
+        return None
+    return (as_time(stop) - as_time(start)).total_seconds() * 1e3
+
+
 def words(meaning: Mapping[str, str], default: str | None = None) -> Callable[[Any], Any]:
     """A function that gives words of a log the outcome class they mean.
 
@@ -361,7 +387,8 @@ def label(path: Path, generic: Iterable[str] = ()) -> str:
     name = path.name
     for ending in (".gz", ".zst", ".json", ".jsonl", ".ndjson"):
         name = name.removesuffix(ending) or name
-    return path.resolve().parent.name if name in set(generic) and path.resolve().parent.name else name
+    folder = path.absolute().parent.name
+    return folder if folder and name in set(generic) else name
 
 
 def numbered(keys: Iterable[Any]) -> list[int]:

@@ -15,7 +15,7 @@ import polars as pl
 from trialframe.errors import ArgumentError, SourceError, TrialframeError, short
 from trialframe.read._formats import log_format, recognised
 from trialframe.read._frames import reason
-from trialframe.read._log import EXTRAS, Log, Take
+from trialframe.read._log import EXTRAS, MALFORMED, Log, Take
 from trialframe.schema import TRIALS
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def _read_one(
         wrong = error
     except OSError as error:
         wrong = SourceError(f"cannot read {short(str(path))}: {reason(error)}.")
-    except (AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
+    except MALFORMED as error:
         # A log of a shape that no version of the tool writes.
         wrong = SourceError(
             f"{short(str(path))} is no {kind.title} log that can be read: "
