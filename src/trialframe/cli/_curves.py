@@ -14,7 +14,8 @@ from trialframe.cli._reliability import ABOUT, K, Level, Short, Units
 from trialframe.display import interval, shown
 from trialframe.errors import ArgumentError, listed, short
 from trialframe.estimate.attempts import seq_at_k
-from trialframe.read.tables import resolved
+from trialframe.read.logs import Choice
+from trialframe.read.tables import trials_of
 from trialframe.reliability.decay import Decay, decay_curve
 from trialframe.schema import MEASURES
 
@@ -185,16 +186,17 @@ def seq(
 
     out = output_of(format_, output)
     given = columns.arguments()
-    raw, _ = resolved(files, given, columns.threshold)
+    trials, raw, _ = trials_of(files, given, Choice(threshold=columns.threshold))
     made = {name: name if isinstance(value, pl.Expr) else value for name, value in given.items()}
+    logs = raw.unread is not None  # the trials of logs are numbered as they are read
     table = seq_at_k(
-        raw.frame,
+        trials if logs else raw.frame,
         k=k,
         stopped=stopped,
         independent=_counted(independent, columns),
-        threshold=columns.threshold,
+        threshold=None if logs else columns.threshold,
         level=level,
-        **made,
+        **({} if logs else made),
     )
     told = _gains(table) + [f"- {line}" for line in table["warnings"].drop_nulls().unique().sort()]
     out.write(

@@ -94,6 +94,24 @@ def document(path: Path) -> Any:
     return parsed(content(path), str(path))
 
 
+def blocks(path: Path) -> Iterator[bytes]:
+    """The bytes of a file in blocks, decompressed by the ending of its name.
+
+    Raises:
+        SourceError: There are more than `MAX_DOCUMENT` of them.
+    """
+    import pyarrow as pa
+
+    kind = "detect" if path.suffix.lower() in {".gz", ".zst"} else None
+    total = 0
+    with pa.input_stream(str(path), compression=kind) as stream:
+        while block := stream.read(2**20):
+            total += len(block)
+            if total > MAX_DOCUMENT:
+                raise SourceError(_too_large(str(path), MAX_DOCUMENT))
+            yield bytes(block)
+
+
 def lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """The lines of a file that are not blank, with their numbers from 1.
 

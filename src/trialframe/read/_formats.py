@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from trialframe.errors import ArgumentError, did_you_mean, short
-from trialframe.read import tau_bench
+from trialframe.read import inspect_log, junit, tau_bench
 from trialframe.read._outline import head_of
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trialframe.read._log import LogFormat
     from trialframe.read._presets import TableFormat
 
-LOGS: tuple[LogFormat, ...] = (tau_bench.FORMAT,)
+LOGS: tuple[LogFormat, ...] = (inspect_log.FORMAT, junit.FORMAT, tau_bench.FORMAT)
 """Logs in files, in the order in which they are asked whether a file is theirs."""
 
 TABLES: tuple[TableFormat, ...] = ()

@@ -56,14 +56,15 @@ def with_config(frame: pl.DataFrame) -> pl.DataFrame:
 def unique(frame: pl.DataFrame, keep: str) -> tuple[pl.DataFrame, int]:
     """Rows whose (config, case, trial) is there once, and how many were left out.
 
-    Rows without a trial number repeat nothing. With keep "all" the trials of a case that has a
-    repeat lose their numbers, and are numbered anew.
+    Attempts of one trial repeat nothing, nor do rows without a trial number. With keep "all" the
+    trials of a case that has a repeat lose their numbers, and are numbered anew.
 
     Raises:
         TrialsError: A key is there twice and keep is "raise".
     """
+    key = (*KEY, "attempt") if "attempt" in frame.columns else KEY
     known = pl.all_horizontal(pl.col(KEY).is_not_null())
-    repeated = frame.select((pl.len().over(KEY) > 1) & known).to_series()
+    repeated = frame.select((pl.len().over(key) > 1) & known).to_series()
     if not repeated.any():
         return frame, 0
     if keep == "raise":
@@ -73,7 +74,7 @@ def unique(frame: pl.DataFrame, keep: str) -> tuple[pl.DataFrame, int]:
         return frame.with_columns(trial=pl.when(~odd).then("trial")), 0
     order = pl.int_range(pl.len())
     side = order.min() if keep == "first" else order.max()
-    kept = frame.filter(~pl.lit(repeated) | (order == side.over(KEY)))
+    kept = frame.filter(~pl.lit(repeated) | (order == side.over(key)))
     return kept, frame.height - kept.height
 
 
@@ -93,10 +94,14 @@ def _repeats(rows: pl.DataFrame) -> str:
         for name in labels.columns
         if rows.select((pl.col(name).n_unique().over(KEY) == pl.len().over(KEY)).all()).item()
     ]
-    hint = f" They differ in {listed(apart, 3)}: config=['config', {apart[0]!r}] keeps them apart."
+    hint = (
+        f" They differ in {listed(apart, 3)}: config=['config', {apart[0]!r}] keeps them apart."
+        if apart
+        else ""
+    )
     return (
         f"{rows.height:,} rows share a config, case and trial. First: {short(first['config'])}, "
-        f"{short(first['case'])}, trial {first['trial']}{where}.{hint if apart else ''} Else give "
+        f"{short(first['case'])}, trial {first['trial']}{where}.{hint} Else give "
         'keep="first" or "last" for copies and retries, or keep="all" for trials of their own.'
     )
 
@@ -105,10 +110,14 @@ def numbered(frame: pl.DataFrame) -> pl.DataFrame:
     """Give trials without a number the next free ones of their case, and mark them.
 
     Such a number is the order of the rows and means nothing else: never pair it across configs.
+    A second or later attempt belongs to the trial of the row before it.
     """
     made = pl.col("trial").is_null()
+    first = made
+    if "attempt" in frame.columns:
+        first = made & (pl.col("attempt").fill_null(1) <= 1)
     start = (pl.col("trial").max() + 1).fill_null(0).over(CELL)
-    order = (made.cast(pl.Int64).cum_sum().over(CELL) - 1) + start
+    order = (first.cast(pl.Int64).cum_sum().over(CELL) - 1).clip(0) + start
     return frame.with_columns(
         trial=pl.when(made).then(order).otherwise("trial"),
         trial_made=made | pl.col("trial_made").fill_null(False),
@@ -158,4 +167,6 @@ def with_absent(frame: pl.DataFrame, cases: pl.Series, absent: str) -> tuple[pl.
     missing = grid.join(frame, on=list(KEY), how="anti").sort(KEY)
     verdict = pl.lit(False if absent == "fail" else None, pl.Boolean)
     rows = missing.with_columns(passed=verdict, outcome=pl.lit("absent"))
+    if "attempt" in frame.columns:
+        rows = rows.with_columns(attempt=pl.lit(1, pl.Int64))
     return pl.concat([frame, rows], how="diagonal_relaxed"), missing.height
