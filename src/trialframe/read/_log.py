@@ -46,6 +46,8 @@ EXTRAS: dict[str, Any] = {
 }
 """Columns of logs beside the canonical ones."""
 
+_KINDS = EXTRAS | {item.name: item.dtype for item in TRIALS}
+
 LARGEST = 2**53
 
 MALFORMED = (AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError)
@@ -77,8 +79,7 @@ class Take:
     @property
     def kind(self) -> Any:
         """The type of the column."""
-        known = next((item.dtype for item in TRIALS if item.name == self.column), None)
-        return known or EXTRAS.get(self.column, self.dtype)
+        return _KINDS.get(self.column, self.dtype)
 
     def value(self, record: Mapping[str, Any]) -> Any:
         """The value of one record, cast; unknown is None.
@@ -298,7 +299,7 @@ def at(record: Any, path: str) -> Any:
 
     A key that has dots of its own is found when the whole rest of the path is a key.
     """
-    while isinstance(record, Mapping):
+    while isinstance(record, dict | Mapping):  # dict first: the other test is slow
         if path in record:
             return record[path]
         name, dot, path = path.partition(".")
@@ -314,9 +315,9 @@ def cast(value: Any, dtype: Any, factor: float = 1.0) -> Any:
     Raises:
         ValueError: It is of another type, or out of range.
     """
-    if dtype == pl.String:
+    if dtype is pl.String:
         return as_text(value)
-    if dtype == pl.Boolean:
+    if dtype is pl.Boolean:
         if isinstance(value, bool) or value in (0, 1):
             return bool(value)
         raise ValueError("true or false is needed")
@@ -326,7 +327,7 @@ def cast(value: Any, dtype: Any, factor: float = 1.0) -> Any:
         raise ValueError("a number is needed")  # noqa: TRY004 - one kind of error for all values
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    if dtype == pl.Int64:
+    if dtype is pl.Int64:
         scaled = value * factor if factor != 1.0 or isinstance(value, float) else value
         if abs(scaled) > LARGEST:
             raise ValueError("a number below 2^53 is needed")
@@ -337,6 +338,8 @@ def cast(value: Any, dtype: Any, factor: float = 1.0) -> Any:
 def as_text(value: Any) -> str:
     """A JSON value as text: what is no text, number or truth value becomes JSON."""
     if isinstance(value, str):
+        if value.isascii():
+            return value
         return value.encode("utf-8", "replace").decode("utf-8")  # halves of characters
     if isinstance(value, bool) or not isinstance(value, int | float):
         return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
