@@ -7,7 +7,24 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from trialframe.errors import ArgumentError, did_you_mean, short
-from trialframe.read import inspect_log, junit, tau_bench
+from trialframe.read import (
+    aider,
+    alpaca_eval,
+    bfcl,
+    harbor,
+    inspect_log,
+    judgebench,
+    junit,
+    livecodebench,
+    metr,
+    pytest_report,
+    reflexion,
+    swe_bench,
+    tau2_bench,
+    tau2_judge,
+    tau_bench,
+    terminal_bench,
+)
 from trialframe.read._outline import head_of
 
 if TYPE_CHECKING:
@@ -16,7 +33,24 @@ if TYPE_CHECKING:
     from trialframe.read._log import LogFormat
     from trialframe.read._presets import TableFormat
 
-LOGS: tuple[LogFormat, ...] = (inspect_log.FORMAT, junit.FORMAT, tau_bench.FORMAT)
+LOGS: tuple[LogFormat, ...] = (
+    inspect_log.FORMAT,
+    junit.FORMAT,
+    pytest_report.FORMAT,
+    tau_bench.FORMAT,
+    swe_bench.FORMAT,
+    terminal_bench.FORMAT,
+    harbor.FORMAT,
+    tau2_bench.FORMAT,
+    tau2_judge.FORMAT,
+    bfcl.FORMAT,
+    livecodebench.FORMAT,
+    alpaca_eval.FORMAT,
+    judgebench.FORMAT,
+    metr.FORMAT,
+    reflexion.FORMAT,
+    aider.FORMAT,
+)
 """Logs in files, in the order in which they are asked whether a file is theirs."""
 
 TABLES: tuple[TableFormat, ...] = ()

@@ -11,7 +11,7 @@ from trialframe.read._log import Take
 from trialframe.schema import TRIALS, column
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 MEASURED = (
     "score",
@@ -92,13 +92,24 @@ def _cast(value: Any, target: str, factor: float, name: str) -> Any:
         raise ValueError(f"property {name} is {value!r}, and a number is needed") from None
 
 
-def system(properties: Mapping[str, Any], fallback: str) -> str:
-    """The config of a test: `config`, or agent and model, or the name of the file."""
+def system(properties: Mapping[str, Any]) -> str | None:
+    """The config of a test, as its properties say: `config`, or agent and model."""
     said = {name.lower(): str(value) for name, value in properties.items() if value}
     agent = said.get("agent") or said.get("agent_name")
     model = said.get("model") or said.get("model_name")
     both = "/".join(part for part in (agent, model) if part)
-    return said.get("config") or said.get("config_id") or both or fallback
+    return said.get("config") or said.get("config_id") or both or None
+
+
+def named(rows: Sequence[dict[str, Any]], fallback: str) -> None:
+    """Name the config of rows that name none, in place.
+
+    A test that breaks early records nothing, so the only system of a file is that of all tests.
+    """
+    unnamed = [row for row in rows if row["config"] is None]
+    known = {row["config"] for row in rows} - {None}
+    for row in unnamed:
+        row["config"] = next(iter(known)) if len(known) == 1 else fallback
 
 
 def typed(rows: list[dict[str, Any]]) -> None:

@@ -31,7 +31,7 @@ FIELDS = (
     Take(
         column="config",
         path="",
-        note="property config, or agent and model, of the test or its suite; else the file's name",
+        note="property config, or agent and model, of a test or its suite; else the file's name",
     ),
     Take(column="case", path="", note="testcase.classname::testcase.name, without the repeat"),
     Take(column="task", path="testcase.classname"),
@@ -229,7 +229,7 @@ def _trial(
             continue
         said = suite.properties | attempt["properties"]
         record = {
-            "config": _suites.system(said, _stem(log.path.name)),
+            "config": _suites.system(said),
             "case": case.removeprefix("::"),
             "trial": trial,
             "attempt": number,
@@ -320,6 +320,7 @@ def _stem(name: str) -> str:
 
 def _table(log: Log, rows: list[tuple[str, dict[str, Any]]]) -> pl.DataFrame:
     metric = _metric(log, rows)
+    _suites.named([row for _, row in rows], _stem(log.path.name))
     more = []
     for _, row in rows:
         others = {f"property.{name}": value for name, value in row["others"].items()}
