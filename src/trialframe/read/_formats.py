@@ -12,11 +12,13 @@ from trialframe.read import (
     alpaca_eval,
     bfcl,
     harbor,
+    inspect_frame,
     inspect_log,
     judgebench,
     junit,
     livecodebench,
     metr,
+    promptfoo,
     pytest_report,
     reflexion,
     swe_bench,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 LOGS: tuple[LogFormat, ...] = (
     inspect_log.FORMAT,
     junit.FORMAT,
+    promptfoo.FORMAT,
     pytest_report.FORMAT,
     tau_bench.FORMAT,
     swe_bench.FORMAT,
@@ -53,7 +56,7 @@ LOGS: tuple[LogFormat, ...] = (
 )
 """Logs in files, in the order in which they are asked whether a file is theirs."""
 
-TABLES: tuple[TableFormat, ...] = ()
+TABLES: tuple[TableFormat, ...] = (inspect_frame.FORMAT,)
 """Tables that platforms export."""
 
 EVERY: tuple[LogFormat | TableFormat, ...] = (*LOGS, *TABLES)
