@@ -11,6 +11,7 @@ from trialframe.errors import ExportError
 from trialframe.export.atomic import locked, replacing
 from trialframe.export.evolve import missing_columns
 from trialframe.export.job import merged
+from trialframe.warehouse import INSTANT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 
     from trialframe.export.job import Job
     from trialframe.warehouse import Table
+
+WRITTEN = {
+    str(dtype): dtype for dtype in (pl.String(), pl.Int64(), pl.Float64(), pl.Boolean(), INSTANT)
+}
+"""Types by the names that a JSON document calls them."""
 
 MOMENT = "%Y-%m-%dT%H:%M:%S%.6fZ"
 
@@ -137,13 +143,13 @@ def _uncertainty() -> pl.Expr:
     ).alias("uncertainty")
 
 
-def _read_json(path: Path, table: Table) -> tuple[pl.DataFrame, dict[str, str]]:
+def _read_json(path: Path, _: Table) -> tuple[pl.DataFrame, dict[str, str]]:
     document: dict[str, Any] = json.loads(path.read_bytes())
     types = {column["name"]: column["type"] for column in document["columns"]}
-    schema = {name: dtype for name, dtype in table.schema.items() if name in types}
+    schema = {name: WRITTEN[kind] for name, kind in types.items()}
     rows = [{name: row.get(name) for name in types} for row in document["rows"]]
     times = [name for name, dtype in schema.items() if isinstance(dtype, pl.Datetime)]
-    plain = {name: pl.String() if name in times else schema.get(name) for name in types}
+    plain = {name: pl.String() if name in times else schema[name] for name in types}
     old = pl.DataFrame(rows, schema=plain, orient="row", infer_schema_length=None)
     return old.with_columns(_moment(name) for name in times), types
 
