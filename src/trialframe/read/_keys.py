@@ -19,6 +19,7 @@ CELL = ("config", "case")
 KEY = (*CELL, "trial")
 KEEP = ("raise", "first", "last", "all")
 ABSENT = ("fail", "unscored")
+_ROW = "_row of the source"
 APART = 12
 """Columns at most that are looked at for what tells repeated keys apart."""
 
@@ -109,19 +110,24 @@ def _repeats(rows: pl.DataFrame) -> str:
 def numbered(frame: pl.DataFrame) -> pl.DataFrame:
     """Give trials without a number the next free ones of their case, and mark them.
 
-    Such a number is the order of the rows and means nothing else: never pair it across configs.
-    A second or later attempt belongs to the trial of the row before it.
+    Such a number is the order in time, where it is known, else that of the rows, and means nothing
+    else: never pair it across configs. A second or later attempt belongs to the trial of the row
+    before it.
     """
     made = pl.col("trial").is_null()
     first = made
+    frame = frame.with_row_index(_ROW)
+    if "attempt" not in frame.columns and "started_at" in frame.columns:
+        frame = frame.sort("started_at", nulls_last=True, maintain_order=True)
     if "attempt" in frame.columns:
         first = made & (pl.col("attempt").fill_null(1) <= 1)
     start = (pl.col("trial").max() + 1).fill_null(0).over(CELL)
     order = (first.cast(pl.Int64).cum_sum().over(CELL) - 1).clip(0) + start
-    return frame.with_columns(
+    marked = frame.with_columns(
         trial=pl.when(made).then(order).otherwise("trial"),
         trial_made=made | pl.col("trial_made").fill_null(False),
     )
+    return marked.sort(_ROW).drop(_ROW)
 
 
 def listed_cases(cases: Any) -> pl.Series:

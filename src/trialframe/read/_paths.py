@@ -35,6 +35,9 @@ PACKED = (".gz", ".zst")
 
 TEXT = {"CSV", "TSV", "JSON lines", "JSON", "XML"}
 
+SHOWN = {".aider.results.json", ".deepeval", ".latest_test_run.json"}
+"""Names of logs and their folders that count although they look hidden."""
+
 LOGS_ONLY = {"Archive", "XML"}
 """Formats that hold evaluation logs and never plain tables."""
 
@@ -189,7 +192,7 @@ def _is_iceberg(metadata: Path) -> bool:
 
 
 def _is_hidden(path: Path) -> bool:
-    return any(part.startswith((".", "_")) for part in path.parts)
+    return any(part.startswith((".", "_")) and part not in SHOWN for part in path.parts)
 
 
 def _of_glob(pattern: Path) -> list[DataFile]:

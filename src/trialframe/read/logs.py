@@ -138,7 +138,7 @@ def read_logs(found: Found, choice: Choice) -> Logs:
         ArgumentError: A choice is missing: of a metric, or of a threshold.
     """
     unread = list(found.unread)
-    work = _without_copies(_selected(found.logs), choice, unread)
+    work = _without_copies(_selected(found.logs, choice, unread), choice, unread)
     with ThreadPoolExecutor(_workers(len(work))) as pool:
         done = pool.map(lambda item: _read_one(item[0], item[1], choice), work)
         frames = []
@@ -161,8 +161,17 @@ def read_logs(found: Found, choice: Choice) -> Logs:
     )
 
 
-def _selected(logs: Sequence[tuple[DataFile, LogFormat]]) -> list[tuple[Path, LogFormat]]:
-    """Files that hold trials of their own, in the order of the source."""
+def _selected(
+    logs: Sequence[tuple[DataFile, LogFormat]],
+    choice: Choice,
+    unread: list[tuple[str, str, str]],
+) -> list[tuple[Path, LogFormat]]:
+    """Files that hold trials of their own, in the order of the source.
+
+    Raises:
+        SourceError: None does, in strict reading.
+    """
+    empty: list[tuple[str, Path, str]] = []
     kinds = list(dict.fromkeys(kind.name for _, kind in logs))
     kept: dict[Path, LogFormat] = {}
     for name in kinds:
@@ -170,13 +179,16 @@ def _selected(logs: Sequence[tuple[DataFile, LogFormat]]) -> list[tuple[Path, Lo
         kind = mine[0][1]
         chosen, left = kind.select([path for path, _ in mine])
         for path, why in left.items():
-            log.info("left out %s: %s", short(str(path)), why)
-        if not chosen:
-            first = next(iter(left.items()))
-            raise SourceError(
-                f"no file of {kind.title} here holds trials. {short(str(first[0]))}: {first[1]}."
-            )
+            level = logging.INFO if chosen else logging.WARNING
+            log.log(level, "left out %s: %s", short(str(path)), why)
         kept |= dict.fromkeys(chosen, kind)
+        if not chosen and left:
+            empty.append((kind.title, *next(iter(left.items()))))
+    if not kept and empty:
+        title, path, why = empty[0]
+        if choice.strict:
+            raise SourceError(f"no file of {title} here holds trials. {short(str(path))}: {why}.")
+        unread += [(str(path), "", why) for _, path, why in empty]
     order = [Path(file.path) for file, _ in logs]
     return [(path, kept[path]) for path in order if path in kept]
 

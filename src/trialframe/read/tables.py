@@ -123,8 +123,8 @@ def read(
     Notes:
         Logs give three outcomes: passed, failed and not scored (null), with `outcome` for how
         the trial ended and `error` for the log's own words. Where a log numbers no trials they
-        are numbered in the order of files and rows, and `trial_made` is true: such numbers
-        pair nothing across configs.
+        are numbered in the order of `started_at`, then of files and rows, and `trial_made` is
+        true: such numbers are no runs and pair nothing across configs.
 
         A column that some files lack is null there. NaN in CSV and JSON is taken as null,
         since these formats have no other way to write a missing number; in Parquet, Arrow

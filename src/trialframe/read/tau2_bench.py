@@ -204,9 +204,10 @@ def _tokens(messages: Any) -> dict[str, int]:
     """Tokens of the agent; the simulated user has its own."""
     totals: dict[str, int] = {}
     for message in messages or ():
-        usage = message.get("usage") if message.get("role") == "assistant" else None
-        for name in ("prompt_tokens", "completion_tokens") if usage is not None else ():
-            totals[name] = totals.get(name, 0) + (usage.get(name) or 0)
+        usage = (message.get("usage") or {}) if message.get("role") == "assistant" else {}
+        for name in ("prompt_tokens", "completion_tokens"):
+            if usage.get(name) is not None:
+                totals[name] = totals.get(name, 0) + usage[name]
     return totals
 
 
