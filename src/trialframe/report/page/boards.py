@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from trialframe.display import MISSING, interval, shown
+from trialframe.display import MISSING, counted, interval, shown
 from trialframe.report import leaderboard as told
 from trialframe.report import notes as remarks
 from trialframe.report.page import columns as col
@@ -35,6 +35,7 @@ def leaderboard(table: pl.DataFrame | str, by: tuple[str, ...]) -> Section:
     if many and table["pareto"].is_not_null().any():
         what = "Quality against the price of a trial; configs on the front are marked."
         charts.append(Chart(kind="frontier", frame=table, caption=what))
+    cases = counted(table["cases"][0], "shared case")
     lines = told.lines(table)
     if by and many:
         lines.insert(2, "The same within groups stands below.")
@@ -46,7 +47,7 @@ def leaderboard(table: pl.DataFrame | str, by: tuple[str, ...]) -> Section:
         tables=(
             Table(
                 name="leaderboard",
-                caption=f"{table['metric'][0]} on shared cases, best first",
+                caption=f"{table['metric'][0]} on {cases}, best first",
                 columns=tuple(_ranked(table)),
                 frame=table,
                 sorted_by="rank",
@@ -82,7 +83,8 @@ def _ranked(table: pl.DataFrame) -> Iterator[Column]:
     if table["cost_uusd_per_pass"].is_not_null().any():
         yield _prices(table)
         yield col.texts(table["pareto"], "on the front")
-    yield col.numbers(table["cases"], "cases")
+    if table["cases"].n_unique() > 1:
+        yield col.numbers(table["cases"], "cases")
     yield col.numbers(table["trials"], "trials")
     if table["unscored"].sum():
         yield col.numbers(table["coverage"], "coverage", lambda share: shown(share, "share"))

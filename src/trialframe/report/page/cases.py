@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 MOST_CASES = 2_000
 """Rows of single cases in a report; `tr.regressions` and `tr.counts` have all."""
 
+BRIEF = 15
+"""Cases to show until more are asked for."""
+
 STATES = ("regression", "improvement", "no evidence", "untestable", "not scored")
 WORDS = ("got worse", "got better", "no evidence", "untestable", "not scored")
 CHANGED = ("regression", "improvement")
@@ -129,7 +132,8 @@ def changed(found: Changes) -> Section:
             lines=("No case is shared with the baseline.",),
         )
     tables = [_rows_table(found)] if found.rows.height else []
-    if found.candidate is None:
+    tried = ("got worse", "got better", "untestable", "not scored")
+    if found.candidate is None and any(found.tallies[word].sum() for word in tried):
         tables.insert(0, _tally_table(found))
     return Section(
         name="cases",
@@ -146,8 +150,8 @@ def _changed_lines(found: Changes) -> Iterator[str]:
         yield from compared.case_lines(found.rows, "holm")
     else:
         yield (
-            f"{total['got worse']:,} of {found.every:,} pairs of a case and a config got worse "
-            f"than under {found.baseline}, {total['got better']:,} better."
+            f"{total['got worse'] or 'None'} of {found.every:,} pairs of a case and a config got "
+            f"worse than under {found.baseline}, {total['got better'] or 'none'} better."
         )
         if total["untestable"]:
             yield (
@@ -173,6 +177,7 @@ def _tally_table(found: Changes) -> Table:
         frame=table,
         sorted_by="got worse",
         order="descending",
+        brief=BRIEF,
     )
 
 
@@ -205,6 +210,7 @@ def _rows_table(found: Changes) -> Table:
         caption=f"{what}, the clearest losses first{cap}",
         columns=tuple(columns),
         frame=table.drop("candidate") if found.candidate else table,
+        brief=BRIEF,
     )
 
 
@@ -302,7 +308,7 @@ def flaky(found: Flaky) -> Section:
         kind="flakes",
         frame=found.counts,
         options=MOST_ROWS,
-        caption="Which configs pass a case always, sometimes or never; the flakiest cases.",
+        caption="What every config made of every case, or of blocks of cases where they are many.",
     )
     table = Table(
         name="flaky-cases",
@@ -311,5 +317,6 @@ def flaky(found: Flaky) -> Section:
         frame=rows,
         sorted_by="flake index",
         order="descending",
+        brief=BRIEF,
     )
     return Section(name="flaky", title="Flaky cases", lines=lines, charts=(chart,), tables=(table,))

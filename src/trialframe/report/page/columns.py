@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from trialframe.report.page.model import Kind
 
+SMALL, LARGE = 0.0005, 10
+"""Between these a difference is told in thousandths."""
+
 
 def texts(values: Iterable[object], title: str, kind: Kind = "text") -> Column:
     """Words, sorted as words; null sorts last."""
@@ -96,13 +99,14 @@ def signed(value: float) -> str:
     """A difference, with its sign.
 
     Examples:
-        >>> [signed(0.12345), signed(-0.0001), signed(0.0), signed(12345.678)]
+        >>> [signed(0.12345), signed(-0.000123), signed(0.0), signed(12345.678)]
         ['+0.123', '-0.0001', '0', '+1.235e+04']
     """
     if value == 0:
         return "0"
-    small = abs(value) < 0.0005
-    return f"{value:+.3f}" if abs(value) < 10 and not small else f"{value:+.4g}"
+    if abs(value) < SMALL:
+        return f"{value:+.1g}"
+    return f"{value:+.3f}" if abs(value) < LARGE else f"{value:+.4g}"
 
 
 def signed_ends(low: float, high: float) -> str:

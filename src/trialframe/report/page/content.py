@@ -17,7 +17,6 @@ from trialframe.errors import (
     UnknownConfigError,
     did_you_mean,
     short,
-    visible,
 )
 from trialframe.estimate.summary import summary
 from trialframe.report.page import boards, cases, methods, pairs, verdicts
@@ -127,7 +126,7 @@ def page_of(counts: Counts, asked: Asked, findings: pl.DataFrame | None) -> Page
     asked = _settled(counts, asked)
     found = _found(counts, asked, findings)
     return Page(
-        title=visible(asked.title),
+        title=asked.title,
         subject=_subject(counts),
         verdicts=tuple(_verdicts(found)),
         sections=tuple(_sections(found, asked)),

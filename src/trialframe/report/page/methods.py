@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from trialframe.counts import Counts
     from trialframe.report.page.content import Asked, Found
 
+BRIEF = 6
+"""Columns to show until more are asked for."""
 POLICIES = {"exclude": "left out", "fail": "counted as failures"}
 
 
@@ -61,7 +63,11 @@ def methods(found: Found, asked: Asked) -> Section:
             col.texts(shown["note"], "note"),
         ]
         caption = "Which columns of the table were taken for what"
-        tables.append(Table(name="columns", caption=caption, columns=tuple(columns), frame=mapping))
+        tables.append(
+            Table(
+                name="columns", caption=caption, columns=tuple(columns), frame=mapping, brief=BRIEF
+            )
+        )
     return Section(
         name="methods",
         title="Methods and settings",

@@ -37,6 +37,18 @@ TONES: dict[str, Tone] = {
 """How good a word of a table is; what is not named here is neither."""
 
 
+def _seen(part: object, *names: str) -> None:
+    """Write out what cannot be seen, so that no name turns or hides what stands beside it."""
+    for name in names:
+        given = getattr(part, name)
+        clean = visible(given) if isinstance(given, str) else tuple(map(_clean, given))
+        object.__setattr__(part, name, clean)
+
+
+def _clean(text: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    return visible(text) if isinstance(text, str) else tuple(map(visible, text))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """One column of a table for people.
@@ -59,12 +71,14 @@ class Column:
     ends: tuple[Ends | None, ...] = ()
     reference: float | None = None
 
+    @property
+    def longest(self) -> int:
+        """Letters of the longest text."""
+        return max(map(len, self.texts), default=0)
+
     def __post_init__(self) -> None:
-        """Write out what cannot be seen, so that no name turns or hides what stands beside it."""
-        for name in ("texts", "asides"):
-            clean = tuple(visible(text) for text in getattr(self, name))
-            object.__setattr__(self, name, clean)
-        object.__setattr__(self, "title", visible(self.title))
+        """Write out what cannot be seen."""
+        _seen(self, "title", "texts", "asides")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +92,8 @@ class Table:
         frame: All that is known of it, unrounded, for the download.
         sorted_by: Title of the column that the rows are in order of; empty for none.
         order: "ascending" or "descending".
+        brief: Rows to show until more are asked for.
+        fixed: Whether the rows are a list of facts, which nobody sorts.
     """
 
     name: str
@@ -86,6 +102,12 @@ class Table:
     frame: pl.DataFrame
     sorted_by: str = ""
     order: Literal["ascending", "descending"] = "ascending"
+    brief: int = 40
+    fixed: bool = False
+
+    def __post_init__(self) -> None:
+        """Write out what cannot be seen."""
+        _seen(self, "caption")
 
     @property
     def height(self) -> int:
@@ -93,7 +115,7 @@ class Table:
         return len(self.columns[0].texts)
 
 
-MOST_ROWS = {"limit": 60}
+MOST_ROWS = {"limit": 40}
 """Option of charts with one row a config; the table below has all."""
 
 
@@ -112,6 +134,10 @@ class Chart:
     frame: pl.DataFrame
     caption: str
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Write out what cannot be seen."""
+        _seen(self, "caption")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +162,10 @@ class Section:
     tables: tuple[Table, ...] = ()
     quiet: bool = False
 
+    def __post_init__(self) -> None:
+        """Write out what cannot be seen."""
+        _seen(self, "title", "lines", "facts")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
@@ -152,6 +182,10 @@ class Verdict:
     tone: Tone
     sentence: str
     section: str
+
+    def __post_init__(self) -> None:
+        """Write out what cannot be seen."""
+        _seen(self, "word", "sentence")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,3 +205,7 @@ class Page:
     verdicts: tuple[Verdict, ...]
     sections: tuple[Section, ...]
     exit_code: int = 0
+
+    def __post_init__(self) -> None:
+        """Write out what cannot be seen."""
+        _seen(self, "title", "subject")

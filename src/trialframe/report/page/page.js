@@ -1,7 +1,8 @@
 "use strict";
 // Sorts and filters the tables of the page, and adds the rows of long tables when they are wanted.
 (() => {
-  const STEP = 500;
+  const STEP = 500; // rows that are added at a time
+  const FEW = 8; // rows below which there is nothing to filter
   const TONES = JSON.parse(document.getElementById("tones").textContent);
   const words = new Intl.Collator(undefined, { numeric: true });
   const whole = new Intl.NumberFormat("en");
@@ -30,13 +31,13 @@
     const kind = heading.className;
     const cell = element(kind === "name" ? "th" : "td", kind);
     if (kind === "name") cell.scope = "row";
+    if (Array.isArray(more)) cell.append(bar(more), " ");
     if (kind === "verdict" && key !== null) {
       cell.append(element("span", "word " + (TONES[text] || "plain"), text));
     } else {
       cell.append(text);
     }
-    if (Array.isArray(more)) cell.append(" ", bar(more));
-    else if (more) cell.append(" ", element("span", "aside", more));
+    if (typeof more === "string" && more) cell.append(" ", element("span", "aside", more));
     return cell;
   }
 
@@ -57,7 +58,7 @@
       this.rows = [...this.body.rows].map((node) => ({
         node, keys: [...node.cells].map(keyOf), text: node.textContent.toLowerCase(),
       }));
-      this.limit = this.rows.length;
+      this.limit = Number(this.table.dataset.brief);
       const rest = part.querySelector("script[type='application/json']");
       for (const cells of rest ? JSON.parse(rest.textContent) : []) {
         this.rows.push({ cells, keys: cells.map((c) => c[1]), text: cells.map((c) => c[0]).join(" ").toLowerCase() });
@@ -66,16 +67,18 @@
       this.zeros = this.headings.map((heading) => heading.dataset.zero);
       this.rows.forEach((row) => row.node && this.mark(row.node));
       this.listen(part);
-      this.tell();
+      // a few rows more are no reason for a button
+      if (this.rows.length <= this.limit * 1.2) this.limit = this.rows.length;
+      this.draw(this.limit);
     }
 
     listen(part) {
-      part.querySelector(".filter").hidden = this.rows.length < 2;
+      part.querySelector(".filter").hidden = this.rows.length < FEW;
       this.input.addEventListener("input", () => this.filter());
       this.headings.forEach((heading, i) => {
         heading.firstElementChild.addEventListener("click", () => this.sort(i));
       });
-      if (this.more) this.more.addEventListener("click", () => this.grow());
+      this.more.addEventListener("click", () => this.grow());
     }
 
     mark(node) {
@@ -133,12 +136,12 @@
       const found = this.shown.length < all ? whole.format(this.shown.length) + " of " : "";
       const part = seen < this.shown.length ? ", " + whole.format(seen) + " shown" : "";
       this.count.textContent = found + whole.format(all) + one + part;
-      if (this.more) this.more.hidden = seen >= this.shown.length;
+      this.more.hidden = seen >= this.shown.length;
     }
   }
 
   document.documentElement.classList.add("live");
-  const tables = [...document.querySelectorAll(".table")].map((part) => new Rows(part));
+  const tables = [...document.querySelectorAll(".table:not(.fixed)")].map((part) => new Rows(part));
   const expand = () => tables.forEach((rows) => rows.draw(Infinity));
   const restore = () => tables.forEach((rows) => rows.draw(rows.limit));
   window.addEventListener("beforeprint", expand);

@@ -80,6 +80,7 @@ def one(found: Comparison) -> Section:
                 col.texts(rows["value"], "value"),
             ),
             frame=found.to_frame(),
+            fixed=True,
         )
     ]
     charts = []
@@ -144,6 +145,7 @@ def decision(made: Decision) -> Section:
                 col.texts(ledger["value"], "value"),
             ),
             frame=made.to_frame(),
+            fixed=True,
         )
     ]
     if made.groups.height:

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 WIDTH = 760
 """Pixels that a chart takes where there is room; it shrinks with the page."""
-FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
+FONT = "Arial, 'Helvetica Neue', Helvetica, 'Liberation Sans', Arimo, sans-serif"
+"""Fonts as wide as the one that places were measured with."""
+MARGIN = 12
+"""Pixels for letters that are wider all the same."""
 KEPT = {
     *("d", "x", "y", "x1", "x2", "y1", "y2", "dx", "dy", "cx", "cy", "r", "rx", "ry", "width"),
     *("height", "transform", "points", "fill", "fill-opacity", "fill-rule", "stroke", "opacity"),
@@ -62,10 +65,11 @@ def embedded(svg: str, name: str, words: str) -> str:
     if head is None or head[1] != "svg":
         raise ValueError("the converter made no SVG")
     size = dict(_ATTRIBUTE.findall(head[2]))
-    width, height = size["width"], size["height"]
+    wide, height = float(size["width"]) + 2 * MARGIN, size["height"]
     opening = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" role="img" aria-label="{escape(words)}" font-family="{FONT}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-MARGIN} 0 {wide:g} {height}" '
+        f'width="{wide:g}" height="{height}" role="img" aria-label="{escape(words)}" '
+        f'font-family="{FONT}">'
     )
     body = _TAG.sub(lambda tag: _lean(tag, name), svg[head.end() :])
     return opening + _NOTHING.sub("", body)

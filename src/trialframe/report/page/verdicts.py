@@ -66,7 +66,7 @@ def of_board(table: pl.DataFrame | str) -> Verdict:
         word, tone = f"{len(inside)} may be best", "open"
         text = (
             f"{name} has the first place with {number} {on}, but the data do not tell which of "
-            f"{len(inside)} is best: {some(inside)}."
+            f"{len(inside)} configs is best: {some(inside)}."
         )
     return Verdict(word=word, tone=tone, sentence=text, section="leaderboard")
 
@@ -78,17 +78,20 @@ def of_many(table: pl.DataFrame) -> Verdict:
         for word in ("better", "worse", "inconclusive")
     }
     better, worse, unknown = names["better"][::-1], names["worse"], names["inconclusive"]
+    adjust = table["adjust"][0]
+    how = "without adjustment for their number" if adjust == "none" else f"adjusted by {adjust}"
+    base, metric = cut(table["baseline"][0], NAME), table["metric"][0]
+    if not better and not worse:
+        every = counted(table.height, "config")
+        text = f"The data tell none of {every} apart from {base} in {metric}; {how}."
+        return Verdict(word="None told apart", tone="open", sentence=text, section="comparison")
     told = []
     for word, who in (("better", better), ("worse", worse)):
         told.append(f"{len(who)} {_are(who)} {word} ({some(who)})" if who else f"none is {word}")
     if unknown:
         told.append(f"of {len(unknown)} the data do not tell")
-    adjust = table["adjust"][0]
-    how = "without adjustment for their number" if adjust == "none" else f"adjusted by {adjust}"
-    text = (
-        f"Of {counted(table.height, 'config')} compared with {cut(table['baseline'][0], NAME)} in "
-        f"{table['metric'][0]}, {', '.join(told)}; {how}."
-    )
+    text = f"Of {counted(table.height, 'config')} compared with {base} in {metric}, "
+    text += f"{', '.join(told)}; {how}."
     tone: Tone = "good" if better and not worse else "bad" if worse and not better else "open"
     word = f"{len(better)} better, {len(worse)} worse"
     return Verdict(word=word, tone=tone, sentence=text, section="comparison")
