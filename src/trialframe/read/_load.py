@@ -12,7 +12,7 @@ import polars as pl
 from trialframe.errors import SourceError, listed, short
 from trialframe.read._combine import Raw, one_table
 from trialframe.read._frames import to_lazy
-from trialframe.read._paths import LOGS_ONLY, DataFile, files_of
+from trialframe.read._paths import LOGS_ONLY, DataFile, files_of, refuse_empty
 from trialframe.read._presets import preset_of
 from trialframe.read._scan import scan
 from trialframe.read.logs import Choice, found_in, read_logs
@@ -38,9 +38,11 @@ def load(source: Any, choice: Choice | None = None) -> Raw:
                 "which counts there and brings home the counts only."
             )
         return preset_of(Raw(frame=lazy), choice)
-    files = files_of(source)
+    files = files_of(source, empty="raise" if choice.strict else "keep")
     log.info("data files: %d, the first is %s", len(files), short(files[0].path))
     found = found_in(files, choice)
+    if not found.logs:
+        refuse_empty(files)
     if found.logs or found.unread:
         return _of_logs(found, choice)
     tables = _tables(files, choice)

@@ -91,7 +91,9 @@ class Take:
         try:
             if self.made is not None:
                 found = self.made(found)
-            return None if found is None else cast(found, self.kind, self.factor)
+            if found is None:
+                return None
+            return cast(found, _KINDS.get(self.column, self.dtype), self.factor)
         except (ValueError, TypeError, OverflowError) as error:
             raise ValueError(
                 f"{self.path or self.column} is {short(found)}: {error}, as it is the {self.column}"
@@ -113,6 +115,8 @@ class LogFormat:
         metric: What `metric=` names, and what is taken without it.
         select: Of the recognised files, those that hold trials: leaves out summaries and copies
             of what another file of the list holds, with a reason for each.
+        identity: What the path of a file tells about its trials; files of the same bytes are
+            copies only where that is equal too.
     """
 
     name: str
@@ -126,6 +130,7 @@ class LogFormat:
     select: Callable[[Sequence[Path]], tuple[list[Path], dict[Path, str]]] = field(
         default=lambda paths: (list(paths), {})
     )
+    identity: Callable[[Path], object] = lambda _: None
 
 
 @dataclass(kw_only=True)
@@ -299,7 +304,7 @@ def at(record: Any, path: str) -> Any:
 
     A key that has dots of its own is found when the whole rest of the path is a key.
     """
-    while isinstance(record, dict | Mapping):  # dict first: the other test is slow
+    while type(record) is dict or isinstance(record, Mapping):  # the second test is slow
         if path in record:
             return record[path]
         name, dot, path = path.partition(".")
@@ -316,7 +321,9 @@ def cast(value: Any, dtype: Any, factor: float = 1.0) -> Any:
         ValueError: It is of another type, or out of range.
     """
     if dtype is pl.String:
-        return as_text(value)
+        return value if type(value) is str and value.isascii() else as_text(value)
+    if type(value) is int and factor == 1.0 and dtype is pl.Int64 and abs(value) <= LARGEST:
+        return value
     if dtype is pl.Boolean:
         if isinstance(value, bool) or value in (0, 1):
             return bool(value)
@@ -338,8 +345,6 @@ def cast(value: Any, dtype: Any, factor: float = 1.0) -> Any:
 def as_text(value: Any) -> str:
     """A JSON value as text: what is no text, number or truth value becomes JSON."""
     if isinstance(value, str):
-        if value.isascii():
-            return value
         return value.encode("utf-8", "replace").decode("utf-8")  # halves of characters
     if isinstance(value, bool) or not isinstance(value, int | float):
         return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
@@ -353,6 +358,8 @@ def as_time(value: Any) -> datetime:
     if isinstance(value, int | float):
         return datetime.fromtimestamp(value, UTC)
     made = datetime.fromisoformat(value)
+    if made.tzinfo is UTC:
+        return made
     return made.replace(tzinfo=UTC) if made.tzinfo is None else made.astimezone(UTC)
 
 

@@ -6,7 +6,7 @@ import glob
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote
 
 from trialframe.errors import SourceError, did_you_mean, listed, short
@@ -38,6 +38,9 @@ TEXT = {"CSV", "TSV", "JSON lines", "JSON", "XML"}
 SHOWN = {".aider.results.json", ".deepeval", ".latest_test_run.json"}
 """Names of logs and their folders that count although they look hidden."""
 
+EMPTY = "is empty (0 bytes). Write it again, or leave it out of the source."
+"""What to say of a file without a byte."""
+
 LOGS_ONLY = {"Archive", "XML"}
 """Formats that hold evaluation logs and never plain tables."""
 
@@ -52,6 +55,7 @@ class DataFile:
         remote: Whether it is a URL, handed to Polars as it is.
         hive: Whether folders of the path hold values, as in `model=a/part.parquet`.
         named: Whether the caller named this very file, not a folder or a glob that holds it.
+        empty: Whether it has no byte, as a crash leaves it.
     """
 
     path: str
@@ -59,10 +63,19 @@ class DataFile:
     remote: bool = False
     hive: bool = False
     named: bool = False
+    empty: bool = False
 
 
-def files_of(source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[DataFile]:
+def files_of(
+    source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    empty: Literal["raise", "keep"] = "raise",
+) -> list[DataFile]:
     """The data files of a source, in a fixed order, each once.
+
+    Args:
+        source: A path, several paths, a folder or a glob.
+        empty: What to do with files of a folder or a glob that have no byte.
 
     Raises:
         SourceError: A path is missing, a folder or glob has no data files, a file is empty
@@ -70,7 +83,20 @@ def files_of(source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) 
     """
     paths = [source] if isinstance(source, str | os.PathLike) else source
     found = {file.path: file for path in paths for file in _expanded(os.fspath(path))}
+    if empty == "raise":
+        refuse_empty(found.values())
     return list(found.values())
+
+
+def refuse_empty(files: Iterable[DataFile]) -> None:
+    """Raise for the first file that has no byte.
+
+    Raises:
+        SourceError: There is one.
+    """
+    for file in files:
+        if file.empty:
+            raise SourceError(f"{short(file.path)} {EMPTY}")
 
 
 def _expanded(text: str) -> list[DataFile]:
@@ -138,12 +164,13 @@ def _checked(path: Path, root: Path | None = None) -> DataFile:
             f"{short(str(path))} is not a regular file but a pipe or a device. Write its content "
             "to a file first."
         )
-    if path.stat().st_size == 0:
-        raise SourceError(
-            f"{short(str(path))} is empty (0 bytes). Write it again, or leave it out of the source."
-        )
     below = path.relative_to(root).parts[:-1] if root is not None else ()
-    return DataFile(path=str(path), format=kind, hive=any("=" in part for part in below))
+    return DataFile(
+        path=str(path),
+        format=kind,
+        hive=any("=" in part for part in below),
+        empty=path.stat().st_size == 0,
+    )
 
 
 def _of_folder(root: Path) -> list[DataFile]:

@@ -144,4 +144,5 @@ FORMAT = LogFormat(
     fields=FIELDS,
     trial="none",
     select=select,
+    identity=lambda path: (_model(path), path.name),
 )

@@ -6,6 +6,7 @@ import hashlib
 import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from trialframe.errors import ArgumentError, SourceError, TrialframeError, short
 from trialframe.read._formats import log_format, recognised
 from trialframe.read._frames import reason
 from trialframe.read._log import EXTRAS, MALFORMED, Log, Take
+from trialframe.read._paths import EMPTY
 from trialframe.schema import TRIALS
 
 if TYPE_CHECKING:
@@ -102,7 +104,10 @@ def found_in(files: Sequence[DataFile], choice: Choice) -> Found:
     forced = None if choice.format is None else log_format(choice.format)
     if choice.format is not None and forced is None:
         return Found(logs=(), others=tuple(files))
-    logs, others, unread = [], [], []
+    logs, others = [], []
+    unread: list[tuple[str, str, str]] = []
+    unread += [(file.path, "", f"it {EMPTY}") for file in files if file.empty]
+    files = [file for file in files if not file.empty]
     candidates = [file for file in files if file.format in LOG_ENDINGS and not file.remote]
     with ThreadPoolExecutor(_workers(len(candidates))) as pool:
         looked = dict(zip(candidates, pool.map(_looked_at, candidates), strict=True))
@@ -198,26 +203,12 @@ def _without_copies(
     choice: Choice,
     unread: list[tuple[str, str, str]],
 ) -> list[tuple[Path, LogFormat]]:
-    """Files of the same bytes are one run that was copied, not two runs."""
-    sizes: dict[int, list[Path]] = {}
-    for path, _ in work:
-        try:
-            sizes.setdefault(path.stat().st_size, []).append(path)
-        except OSError:
-            continue
-    first: dict[bytes, Path] = {}
-    copies: dict[Path, Path] = {}
-    for paths in sizes.values():
-        for path in paths if len(paths) > 1 else ():
-            try:
-                with path.open("rb") as file:
-                    mark = hashlib.file_digest(file, "blake2b").digest()
-            except OSError:
-                continue
-            if mark in first:
-                copies[path] = first[mark]
-            else:
-                first[mark] = path
+    """Files of the same bytes are one run that was copied, not two runs.
+
+    Raises:
+        SourceError: There are some, in strict reading, and `keep` is "raise".
+    """
+    copies = _copies(work)
     if not copies or choice.keep == "all":
         return work
     if choice.keep == "raise":
@@ -230,6 +221,23 @@ def _without_copies(
             raise SourceError(message)
         unread += [(str(path), "", f"a copy of {short(str(of))}") for path, of in copies.items()]
     return [(path, kind) for path, kind in work if path not in copies]
+
+
+def _copies(work: list[tuple[Path, LogFormat]]) -> dict[Path, Path]:
+    """Files of the same bytes as an earlier one, and that one."""
+    sizes: dict[object, list[Path]] = {}
+    for path, kind in work:
+        with suppress(OSError):
+            sizes.setdefault((path.stat().st_size, kind.identity(path)), []).append(path)
+    copies: dict[Path, Path] = {}
+    for paths in sizes.values():
+        first: dict[bytes, Path] = {}
+        for path in paths if len(paths) > 1 else ():
+            with suppress(OSError), path.open("rb") as file:
+                original = first.setdefault(hashlib.file_digest(file, "blake2b").digest(), path)
+                if original != path:
+                    copies[path] = original
+    return copies
 
 
 def _read_one(

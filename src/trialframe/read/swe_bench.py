@@ -86,6 +86,12 @@ def select(paths: Sequence[Path]) -> tuple[list[Path], dict[Path, str]]:
     return [path for path in paths if path not in left], left
 
 
+def identity(path: Path) -> object:
+    """Model, run and instance: reports of two models may be the same to the byte."""
+    case = path.absolute().parent.name if path.name == "report.json" else ""
+    return *_system(path, report=False).values(), case
+
+
 def read(log: Log) -> pl.DataFrame:
     """One report, board or map."""
     document = log.json()
@@ -244,4 +250,5 @@ FORMAT = LogFormat(
     fields=FIELDS,
     trial="none; files of one model count on",
     select=select,
+    identity=identity,
 )
