@@ -28,29 +28,35 @@ class Head:
         path: Where the file is.
         text: Its first 64 KiB, empty for an archive.
         keys: Dotted paths of the JSON keys there, a list's items written as in `results[].id`.
-        members: Names of the members of an archive.
+        first: Name of the first member of an archive, empty for other files.
     """
 
     path: Path
     text: str = ""
     keys: frozenset[str] = frozenset()
-    members: frozenset[str] = frozenset()
+    first: str = ""
 
     def has(self, *keys: str) -> bool:
         """Whether all these keys are there."""
         return self.keys.issuperset(keys)
 
+    def members(self) -> frozenset[str]:
+        """Names of the members of an archive; empty for other files.
+
+        Raises:
+            SourceError: The archive cannot be opened.
+        """
+        if not self.first:
+            return frozenset()
+        with _bounded.Archive(self.path) as archive:
+            return frozenset(archive.names)
+
 
 def head_of(path: Path) -> Head:
-    """Look at a file's first bytes.
-
-    Raises:
-        SourceError: It is an archive that cannot be opened.
-    """
+    """Look at a file's first bytes."""
     start = _bounded.head(path, SIZE)
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        with _bounded.Archive(path) as archive:
-            return Head(path=path, members=frozenset(archive.names))
+        return Head(path=path, first=_bounded.first_member(start))
     text = start.decode("utf-8-sig", errors="replace")
     keys = outline(text) if text.lstrip()[:1] in {"{", "["} else frozenset[str]()
     return Head(path=path, text=text, keys=keys)

@@ -121,8 +121,10 @@ class Decides:
 
 def recognise(head: Head) -> bool:
     """An archive with a journal or a header, or one document with an eval."""
-    if head.members:
-        return START in head.members or head.members >= {HEADER, SUMMARIES}
+    if head.first and head.first != START:  # packed again, in another order
+        return head.members() >= {START} or head.members() >= {HEADER, SUMMARIES}
+    if head.first:
+        return True
     return head.has("status", "eval.task", "eval.created")
 
 
@@ -252,9 +254,16 @@ def _records(
         except (AttributeError, TypeError, ValueError) as error:
             log.skip(place, f"its model_usage cannot be read: {error}")
             continue
-        record = {"samples[]": sample, "case": prefix + name, "score": value_to_float(value)}
-        more = {"grade": word, "reason": reason, "outcome": _outcome(sample, reason)}
-        yield place, record | more | used
+        record = {
+            "samples[]": sample,
+            "case": prefix + name,
+            "score": value_to_float(value),
+            "grade": word,
+            "reason": reason,
+            "outcome": _outcome(sample, reason),
+            **used,
+        }
+        yield place, record
     if strange:
         logger.warning(
             "%s: %d scores are words that Inspect counts as 0: %s. If they mean something else, "
