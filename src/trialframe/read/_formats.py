@@ -11,6 +11,7 @@ from trialframe.read import (
     aider,
     alpaca_eval,
     bfcl,
+    deepeval,
     harbor,
     inspect_frame,
     inspect_log,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 LOGS: tuple[LogFormat, ...] = (
     inspect_log.FORMAT,
     junit.FORMAT,
+    deepeval.FORMAT,
     promptfoo.FORMAT,
     pytest_report.FORMAT,
     tau_bench.FORMAT,
