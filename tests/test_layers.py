@@ -10,14 +10,15 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "trialframe"
 STAGES = (
     {"errors"},
-    {"schema", "_checks", "_optional", "display"},
+    {"schema", "_checks", "_optional"},
+    {"display"},
     {"warehouse"},
     {"kernels", "_counted", "_invariants", "_scenario", "charts"},
+    {"results"},
     {"read", "simulate"},
     {"engine", "expr"},
     {"_rollup"},
     {"counts"},
-    {"results"},
     {"estimate"},
     {"comparison"},
     {"planning"},

@@ -63,6 +63,8 @@ from trialframe.reliability.horizon import time_horizon
 from trialframe.reliability.rollouts import reliability
 from trialframe.reliability.surface import Surface, surface
 from trialframe.report.page.make import report
+from trialframe.report.plot import plot
+from trialframe.report.tables import table
 from trialframe.simulate import simulate
 
 __all__ = [
@@ -126,6 +128,7 @@ __all__ = [
     "pass_at_k",
     "pass_hat_k",
     "pass_rate",
+    "plot",
     "position_bias",
     "power",
     "power_table",
@@ -145,6 +148,7 @@ __all__ = [
     "simulate",
     "summary",
     "surface",
+    "table",
     "time_horizon",
     "trials_or_cases",
     "vaf",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
@@ -15,6 +16,7 @@ import polars as pl
 from trialframe import _checks
 from trialframe._invariants import RESERVED, normalised
 from trialframe._rollup import rolled_up
+from trialframe.display import counted
 from trialframe.engine import (
     Source,
     deduplicated,
@@ -30,22 +32,25 @@ from trialframe.errors import (
     TrialsError,
     UnknownConfigError,
     did_you_mean,
+    visible,
 )
 from trialframe.read._frames import to_lazy
+from trialframe.results import WIDTH, Result, html_table
 from trialframe.schema import TRIALS, column
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Unpack
 
+    from trialframe.charts._theme import Chart, Theme
     from trialframe.read._fields import Columns
 
 Policy = Literal["exclude", "fail", "raise"]
 POLICIES = ("exclude", "fail", "raise")
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+@dataclass(frozen=True, slots=True, repr=False)
+class Counts(Result):
     """Scored trials and passes per (config, case), validated and sorted.
 
     Build it with `tr.counts`, or hand over a table that was counted upstream.
@@ -133,9 +138,32 @@ class Counts:
         """Number of (config, case) pairs."""
         return self.frame.height
 
+    def to_frame(self) -> pl.DataFrame:
+        """The counts, one row per config and case."""
+        return self.frame
+
+    def plot(self, *, theme: Theme = "light", width: int = WIDTH) -> Chart:
+        """Which cases are flaky for which configs; see `Result.plot`."""
+        from trialframe import charts
+
+        return charts.flakes(self.frame, theme=theme, width=width)
+
+    def __repr__(self) -> str:
+        """How much was counted, and what was dropped, assumed or not checked."""
+        sums = self.frame.select(pl.col("n", "unscored").sum()).row(0)
+        configs, cases = (self.frame[name].n_unique() for name in ("config", "case"))
+        said = (
+            f"Counts: {counted(configs, 'config')}, {counted(cases, 'case')}, "
+            f"{counted(sums[0], 'scored trial')}, {sums[1]:,} without a verdict "
+            f"({self.unscored})"
+        )
+        return "\n".join([said, *(f"- {note}" for note in self.notes)])
+
     def _repr_html_(self) -> str:
-        notes = "".join(f"<li>{note}</li>" for note in self.notes)
-        return f"{self.frame._repr_html_()}<ul>{notes}</ul>"
+        first, *notes = repr(self).splitlines()
+        lines = "".join(f"<li>{escape(visible(note[2:]))}</li>" for note in notes)
+        brief = self.frame.select(pl.exclude("^.*_(n|sum|sumsq)$"))
+        return f"<p><b>{escape(visible(first))}</b></p><ul>{lines}</ul>{html_table(brief)}"
 
 
 def counts(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from typing import TYPE_CHECKING
+
+from trialframe.schema import TRIALS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -85,6 +88,105 @@ def interval(low: float | None, high: float | None, unit: str | None) -> str:
         return ""
     number = _UNITS.get(unit or "", ("", _plain, ""))[1]
     return f"[{number(low)}, {number(high)}]"
+
+
+UNITS = {item.name: item.unit for item in TRIALS if item.unit} | {"tests_share": "share"}
+"""Unit of a measure by its name; every metric of verdicts is a share."""
+
+_ENDS = re.compile(r"_(low|high|se|sd|raw)$")
+_SHARES = re.compile(
+    r"(^|_)(rate|share|level|power|power_best_case|coverage|sensitivity|specificity|prevalence|agreement"
+    r"|chance|breakage|consistency|probability)$"
+)
+_PVALUES = re.compile(r"(^|_)(pvalue|p|adjusted|permutation|fisher|holm)$|^p_|^mcnemar$")
+_DIFFERENCES = re.compile(
+    r"(^|_)(diff|drop|bias|slope|margin)$|^(simultaneous|bootstrap|tango|wald_plus2)$"
+)
+_ESTIMATES = re.compile(
+    r"^(value|se|low|high|mean|baseline_value|candidate_value|value_baseline|value_candidate"
+    r"|bracket|identified|labels_value|ppi_value|raw|labels|ppi)$"
+)
+
+
+def unit_of(metric: str) -> str:
+    """The unit of a metric: that of a measure, else a share.
+
+    Examples:
+        >>> unit_of("pass^3"), unit_of("cost_uusd_per_pass"), unit_of("duration_ms")
+        ('share', 'micro-dollars', 'milliseconds')
+        >>> unit_of("score")
+        ''
+    """
+    stem = metric.removesuffix("_per_pass")
+    return UNITS.get(stem, "" if stem == "score" else "share")
+
+
+def kind_of(column: str, unit: str | None = None) -> str:
+    """How the numbers of a column are shown, by its name: a unit, "p" or "difference".
+
+    Args:
+        column: Name of the column or field.
+        unit: Unit of the estimates beside it, where one knows it.
+
+    Examples:
+        >>> kind_of("sensitivity_low"), kind_of("pvalue"), kind_of("cost_uusd"), kind_of("cases")
+        ('share', 'p', 'micro-dollars', '')
+        >>> kind_of("low", "share"), kind_of("low"), kind_of("diff", "share")
+        ('share', '', 'difference')
+    """
+    stem = _ENDS.sub("", column)
+    if "_uusd" in stem:
+        return "micro-dollars"
+    if stem.endswith("_ms"):
+        return "milliseconds"
+    if _PVALUES.search(stem):
+        return "p"
+    if _SHARES.search(stem):
+        return "share"
+    if _DIFFERENCES.search(stem):
+        return "difference"
+    return (unit or "") if _ESTIMATES.search(stem) else ""
+
+
+def told(value: object, column: str, unit: str | None = None) -> str:
+    """A value of any kind as text, by the column that it stands in.
+
+    Examples:
+        >>> told(0.0000123, "pvalue"), told(0.57, "judge_rate"), told(1234, "cases")
+        ('1.23e-05', '57.0 %', '1,234')
+        >>> told(None, "se"), told(True, "exact"), told(0.031, "diff", "share")
+        ('-', 'yes', '+3.1 points')
+    """
+    if value is None:
+        return MISSING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, (int, float)):
+        return str(value)
+    kind = kind_of(column, unit)
+    if kind == "p":
+        return f"{value:.3g}"
+    if column.endswith("level"):
+        return f"{100 * value:.10g} %"
+    if kind == "difference":
+        return differing(value, unit)
+    if isinstance(value, int):
+        return shown(value, kind) if kind else f"{value:,}"
+    return shown(value, kind) if kind else f"{value:.4g}"
+
+
+def differing(value: float | None, unit: str | None) -> str:
+    """A difference with its sign; shares in points.
+
+    Examples:
+        >>> differing(-0.052, "share"), differing(1200.0, "micro-dollars"), differing(0.5, None)
+        ('-5.2 points', '+$0.0012', '+0.500')
+    """
+    if value is None:
+        return MISSING
+    if unit == "share":
+        return f"{100 * value:+.1f} points"
+    return f"{'+' if value > 0 else ''}{shown(value, unit)}"
 
 
 def bare(value: float | None, unit: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import unescape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -340,7 +341,7 @@ def test_results_become_tables() -> None:
     found = tr.variance_components(counts_of([[2, 2, 1]] * 3, [[2, 1, 0], [1, 0, 0], [2, 2, 1]]))
     assert found.to_frame().height == 1
     assert found.to_dict()["components"][0]["component"] == "config"
-    assert "reading" in found._repr_html_()
+    assert found.reading in unescape(found._repr_html_())
     assert found.reading in repr(found)
 
 

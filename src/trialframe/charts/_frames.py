@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from trialframe.display import counted, cut, interval, short_names, shown, wide
+from trialframe.display import counted, cut, differing, interval, short_names, shown, wide
 from trialframe.errors import ArgumentError, ColumnError, listed, visible
-from trialframe.schema import TRIALS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -85,27 +84,12 @@ def percent(level: float | None) -> str:
     return "" if level is None else f"{100 * level:.10g} %"
 
 
-def signed(value: float | None, unit: str | None) -> str:
-    """A difference with its sign: shares in points."""
-    if value is None:
-        return "-"
-    sign = "+" if value > 0 else ""
-    return f"{sign}{100 * value:.1f}" if unit == "share" else f"{sign}{shown(value, unit)}"
-
-
 def difference(value: float | None, low: float | None, high: float | None, unit: str) -> str:
     """A difference with its interval, as text."""
-    points = " points" if unit == "share" else ""
     if low is None or high is None:
-        return f"{signed(value, unit)}{points}"
-    return f"{signed(value, unit)}{points} [{signed(low, unit)}, {signed(high, unit)}]"
-
-
-def unit_of(metric: str) -> str:
-    """The unit of a metric by its name: that of a measure, else a share."""
-    units = {item.name: item.unit for item in TRIALS} | {"tests_share": "share"}
-    stem = metric.removesuffix("_per_pass")
-    return units.get(stem, "share")
+        return differing(value, unit)
+    ends = (differing(end, unit).removesuffix(" points") for end in (low, high))
+    return f"{differing(value, unit)} [{', '.join(ends)}]"
 
 
 def axis(unit: str | None, title: str, *, points: bool = False, **more: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from trialframe import _checks
 from trialframe.charts import _frames
 from trialframe.charts._rows import rows
 from trialframe.charts._theme import WIDTH, finished, look
-from trialframe.display import counted
+from trialframe.display import counted, unit_of
 from trialframe.schema import COMPARISONS
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def forest(
     if pairs:
         metric, level = frame["metric"][0], frame["level"][0]
     drawn, order = _chosen(frame, limit, pairs=pairs)
-    unit = _frames.unit_of(metric or "pass@1")
+    unit = unit_of(metric or "pass@1")
     drawn = _labelled(drawn, _keys(frame), unit)
     what = metric or "the metric"
     points = ", percentage points" if unit == "share" else ""
@@ -87,9 +87,9 @@ def forest(
 
 def _states(now: Look) -> dict[str, tuple[str, str]]:
     return {
-        "better": (now.good, "triangle-right"),
+        "better": (now.good, "triangle-up"),
         "inconclusive": (now.faint, "circle"),
-        "worse": (now.bad, "triangle-left"),
+        "worse": (now.bad, "triangle-down"),
         "not comparable": (now.odd, "cross"),
     }
 

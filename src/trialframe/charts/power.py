@@ -9,6 +9,7 @@ import polars as pl
 from trialframe.charts import _frames
 from trialframe.charts._lines import Axis, coloured, lines
 from trialframe.charts._theme import SHAPES, WIDTH, altair, finished, look
+from trialframe.display import differing
 
 if TYPE_CHECKING:
     from trialframe.charts._theme import Chart, Theme
@@ -44,8 +45,7 @@ def power(
         ColumnError: No table of powers.
     """
     frame = _frames.taken(frame, NEEDS, "power")
-    points = " points" if unit == "share" else ""
-    names = [(f"{_frames.signed(effect, unit)}{points}",) for effect in frame["effect"]]
+    names = [(differing(effect, unit),) for effect in frame["effect"]]
     texts = [_frames.estimate(each, None, None, "share") for each in frame["power"]]
     rows = frame.with_columns(
         pl.Series("label", _frames.labels(names), dtype=pl.String),
@@ -91,11 +91,10 @@ def _unknown(frame: pl.DataFrame) -> str:
 
 def _alt(frame: pl.DataFrame, target: float, unit: str) -> str:
     told = []
-    points = " points" if unit == "share" else ""
     sizes = _frames.span_of(frame["cases"].to_list())
     for (effect,), part in frame.sort("effect", "cases").group_by("effect", maintain_order=True):
         enough = part.filter(pl.col("power") >= target)["cases"].to_list()
-        name = f"{_frames.signed(float(str(effect)), unit)}{points}"
+        name = differing(float(str(effect)), unit)
         found = f"reached at {enough[0]:,} cases" if enough else "not reached"
         told.append(f"{name}: {found}")
     return f"Power over {sizes} cases. Power {_frames.percent(target)}: {'; '.join(told[:8])}."

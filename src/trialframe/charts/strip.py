@@ -9,7 +9,7 @@ import polars as pl
 from trialframe import _checks
 from trialframe.charts import _frames
 from trialframe.charts._theme import WIDTH, altair, finished, look
-from trialframe.display import counted, shown
+from trialframe.display import counted, differing, shown, unit_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from trialframe.charts._theme import Chart, Theme
 
 NEEDS = ("case", "value_baseline", "value_candidate", "diff")
+COSTS = ("micro-dollars", "milliseconds", "tokens")
+"""Units of what one wants less of."""
 NAMED = 40
 """Cases up to which every one has its name below it."""
 
@@ -55,7 +57,7 @@ def strip(
     frame = _frames.taken(frame, NEEDS, "strip")
     limit = _checks.integer(limit, "limit", low=2, high=1000)
     known = frame.drop_nulls(["value_baseline", "value_candidate", "diff"])
-    unit = _frames.unit_of(metric)
+    unit = unit_of(metric)
     drawn = _lines_of(known, limit, unit)
     baseline, candidate = map(_frames.named, sides)
     wins, losses = (
@@ -99,7 +101,7 @@ def _lines_of(known: pl.DataFrame, limit: int, unit: str) -> pl.DataFrame:
         for name, n in blocks.select("case", "cases").iter_rows()
     ]
     texts = [
-        f"{shown(a, unit)} to {shown(b, unit)} ({_frames.difference(d, None, None, unit)})"
+        f"{shown(a, unit)} to {shown(b, unit)} ({differing(d, unit)})"
         for a, b, d in blocks.select(values).iter_rows()
     ]
     state = (
@@ -119,9 +121,9 @@ def _lines_of(known: pl.DataFrame, limit: int, unit: str) -> pl.DataFrame:
 def _layers(drawn: pl.DataFrame, metric: str, unit: str, theme: str) -> Any:
     alt, now = altair(), look(theme)
     styles = {
-        "higher": (now.good, "triangle-up"),
+        "higher": (now.bad if unit in COSTS else now.good, "triangle-up"),
         "alike": (now.faint, "circle"),
-        "lower": (now.bad, "triangle-down"),
+        "lower": (now.good if unit in COSTS else now.bad, "triangle-down"),
     }
     present = [name for name in styles if name in set(drawn["state"])]
     few = drawn.height <= NAMED

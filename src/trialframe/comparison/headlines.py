@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from trialframe import _checks
 from trialframe.errors import ArgumentError, short
 from trialframe.kernels.unpaired import z_test
 from trialframe.results import Result
+
+if TYPE_CHECKING:
+    from trialframe.results import Estimate
 
 Headline = str | tuple[float | int, int]
 
@@ -25,7 +29,7 @@ WARNINGS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Headlines(Result):
     """The difference of two pass rates of independent trials.
 
@@ -47,6 +51,13 @@ class Headlines(Result):
         claim: One sentence that the numbers support.
     """
 
+    _unit: ClassVar[str | None] = "share"
+    _drawing: ClassVar[tuple[str, str, str]] = (
+        "Difference of two published rates",
+        "difference",
+        "difference",
+    )
+
     baseline_passes: int
     baseline_trials: int
     candidate_passes: int
@@ -62,6 +73,9 @@ class Headlines(Result):
     non_inferior: bool | None
     warnings: tuple[str, ...]
     claim: str
+
+    def _estimates(self) -> list[Estimate]:
+        return [("candidate minus baseline", self.diff, self.low, self.high)]
 
 
 def compare_rates(

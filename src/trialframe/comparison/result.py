@@ -13,9 +13,10 @@ from trialframe.comparison import difference, subsets
 from trialframe.comparison.pairs import Difference, per_case
 from trialframe.errors import ArgumentError
 from trialframe.kernels.means import clustered_mean
-from trialframe.results import Result
+from trialframe.results import WIDTH, Result
 
 if TYPE_CHECKING:
+    from trialframe.charts._theme import Chart, Theme
     from trialframe.comparison.difference import Interval, Ratio, Settings
     from trialframe.comparison.evidence import Evidence
     from trialframe.comparison.margins import Equivalence, NonInferiority
@@ -228,6 +229,34 @@ class Comparison(Result):
         request = per_case(self.metric)
         return subsets.left_out(
             self._pairs(), request, self.settings, names, hopeless=self.only_failures
+        )
+
+    def plot(self, *, kind: str | None = None, theme: Theme = "light", width: int = WIDTH) -> Chart:
+        """The groups as a forest, or every case as a strip; see `Result.plot`.
+
+        Args:
+            kind: "forest" (the whole and its groups) or "strip" (one line a case); None for the
+                forest where there are groups, else the strip.
+            theme: "light" or "dark".
+            width: Pixels that the chart takes, labels included.
+
+        Raises:
+            ArgumentError: Another kind, or sides that are not comparable.
+        """
+        from trialframe import charts
+
+        default = "strip" if self.groups is None else "forest"
+        kind = _checks.one_of(kind or default, "kind", ("forest", "strip"))
+        pairs, sides = self._pairs(), (self.baseline, self.candidate)
+        if kind == "strip":
+            return charts.strip(pairs, metric=self.metric, sides=sides, theme=theme, width=width)
+        return charts.forest(
+            subsets.with_whole(self),
+            metric=self.metric,
+            level=self.level,
+            sides=sides,
+            theme=theme,
+            width=width,
         )
 
     def _pairs(self) -> pl.DataFrame:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trialframe.comparison.difference import Measured, Settings
+    from trialframe.comparison.result import Comparison
     from trialframe.estimate.metrics import Request
 
 MOST_PARTS = 200
@@ -166,3 +167,20 @@ def left_out(
                     "verdict": made.verdict,
                 }
     return pl.DataFrame(rows, schema=REST)
+
+
+def with_whole(found: Comparison) -> pl.DataFrame:
+    """The comparison as a whole in the first row, its groups, named as text, below."""
+    names = [name for name in GROUPS if hasattr(found, name) and name != "ratio"]
+    whole = pl.DataFrame(
+        [{name: getattr(found, name) for name in names}],
+        schema={name: GROUPS[name] for name in names},
+    )
+    if found.groups is None:
+        return whole.insert_column(0, pl.Series("group", ["all cases"]))
+    keys = found.groups.columns[: found.groups.columns.index("cases")]
+    named = pl.concat_str(
+        [pl.col(k).cast(pl.String).fill_null("none") for k in keys], separator=", "
+    )
+    groups = found.groups.select(named.alias("group"), *names)
+    return pl.concat([whole.insert_column(0, pl.Series("group", ["all cases"])), groups])

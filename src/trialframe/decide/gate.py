@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trialframe.kernels.gate import Ledger, Terms
+    from trialframe.results import Estimate
 
 MOST_BREAK_COST = 1e6
 EXIT_CODES = {"ship": 0, "hold": 1, "dont_ship": 1}
@@ -76,6 +77,9 @@ class Decision(Result):
         broken: Names of the cases lost, sorted.
     """
 
+    _unit: ClassVar[str | None] = "trials"
+    _drawing: ClassVar[tuple[str, str, str]] = ("Cases won and lost", "level", "shared cases")
+
     verdict: str
     headline: str = ""
     claim: str = ""
@@ -106,6 +110,10 @@ class Decision(Result):
     clusters: int | None
     p_clusters: float | None
     broken: tuple[str, ...] = ()
+
+    def _estimates(self) -> list[Estimate]:
+        numbers = {"wins": self.wins, "losses": self.losses, "ties": self.ties}
+        return [(name, float(number), None, None) for name, number in numbers.items()]
 
     def __repr__(self) -> str:
         """The headline, the reasons and what weakens it."""

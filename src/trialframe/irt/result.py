@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from trialframe import _checks
 from trialframe.irt import diagnose, select, subset
-from trialframe.results import Result
+from trialframe.results import WIDTH, Result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import polars as pl
 
+    from trialframe.charts._theme import Chart, Theme
     from trialframe.counts import Counts
     from trialframe.irt._solution import Solution
     from trialframe.irt._table import Table
@@ -50,7 +51,7 @@ class Convergence(Result):
     status: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class IrtFit(Result):
     """A fitted item response model; make it with `tr.fit_irt`.
 
@@ -107,6 +108,25 @@ class IrtFit(Result):
     table: Table = field(repr=False, metadata={"export": False})
     solution: Solution = field(repr=False, metadata={"export": False})
     trace: Any = field(default=None, repr=False, metadata={"export": False})
+
+    def __repr__(self) -> str:
+        """Model, size, how the fit ended and what to know before it is used."""
+        size = f"{self.configs} configs, {self.cases:,} cases, {self.trials:,} trials"
+        said = f"IrtFit: {self.model} by {self.method}, {size}, {self.convergence.status}"
+        return "\n".join([said, *(f"- {text}" for text in self.warnings)])
+
+    def plot(self, *, theme: Theme = "light", width: int = WIDTH) -> Chart:
+        """Curves of the cases above the information of the suite; see `Result.plot`."""
+        from trialframe import charts
+
+        return charts.items(
+            select.curves(self),
+            self.information(),
+            self.abilities,
+            model=self.model,
+            theme=theme,
+            width=width,
+        )
 
     def predict(self) -> pl.DataFrame:
         """Pass probabilities of every config on every case, tried or not.

@@ -116,3 +116,18 @@ def informed(fit: IrtFit, at: Sequence[float] | None, *, of: str) -> pl.DataFram
             "information": values.ravel(),
         }
     )
+
+
+def curves(fit: IrtFit) -> pl.DataFrame:
+    """Pass probabilities of all fitted cases over the usual abilities, for charts."""
+    usable = fit.solution.fitted
+    cases = fit.table.cases.filter(pl.Series(usable))
+    a, b = fit.solution.a[usable], fit.solution.b[usable]
+    return pl.DataFrame(
+        {
+            "case": cases.gather(np.tile(np.arange(len(b)), len(GRID))),
+            "b": np.tile(b, len(GRID)),
+            "ability": np.repeat(GRID, len(b)),
+            "probability": probability(GRID, a, b).ravel(),
+        }
+    )

@@ -23,10 +23,12 @@ from trialframe.judge._labelled import (
 from trialframe.judge._labelled import one_cluster_per_case as check_clusters
 from trialframe.judge._splits import HELD_OUT, Splits, resolved
 from trialframe.judge._units import Tables, measured
-from trialframe.results import Result
+from trialframe.results import WIDTH, Result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from trialframe.charts._theme import Chart, Theme
 
 STATUSES = ("in-sample", "insufficient-data", "uncalibrated", "calibrated")
 """From what weighs most to what is wanted."""
@@ -133,6 +135,12 @@ class Calibration(Result):
             notes=self.notes,
             cells=self.cells.join(table.select(keys), on=keys, how="semi", nulls_equal=True),
         )
+
+    def plot(self, *, theme: Theme = "light", width: int = WIDTH) -> Chart:
+        """Labels by verdicts, one panel a row; see `Result.plot`."""
+        from trialframe import charts
+
+        return charts.confusion(self.table, theme=theme, width=width)
 
     def __repr__(self) -> str:
         """Status and kappa of every row."""

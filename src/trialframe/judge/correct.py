@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -19,6 +19,8 @@ from trialframe.results import Result
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from trialframe.results import Estimate
 
     Floats = NDArray[np.float64]
 
@@ -67,6 +69,13 @@ class Corrected(Result):
         warnings: What weakens the statement.
     """
 
+    _unit: ClassVar[str | None] = "share"
+    _drawing: ClassVar[tuple[str, str, str]] = (
+        "Pass rate, corrected for the judge's errors",
+        "level",
+        "pass rate",
+    )
+
     status: str
     reason: str
     claim: str
@@ -100,6 +109,10 @@ class Corrected(Result):
     def exit_code(self) -> int:
         """0 when corrected on held-out labels, else 1."""
         return int(self.status != "corrected")
+
+    def _estimates(self) -> list[Estimate]:
+        judge = ("by the judge", self.judge_rate, self.judge_low, self.judge_high)
+        return [judge, (f"corrected ({self.status})", self.value, self.low, self.high)]
 
     def __repr__(self) -> str:
         """The claim, what it assumes and what weakens it."""

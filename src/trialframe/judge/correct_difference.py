@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from trialframe import _checks
 from trialframe.counts import Counts
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from trialframe.judge._judged import Judged
     from trialframe.judge.calibrate import Calibration
     from trialframe.judge.correct import Corrected
+    from trialframe.results import Estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -49,6 +50,13 @@ class CorrectedDifference(Result):
         warnings: What weakens the statement.
     """
 
+    _unit: ClassVar[str | None] = "share"
+    _drawing: ClassVar[tuple[str, str, str]] = (
+        "Difference, corrected for the judge",
+        "difference",
+        "difference",
+    )
+
     status: str
     reason: str
     claim: str
@@ -73,6 +81,10 @@ class CorrectedDifference(Result):
     def exit_code(self) -> int:
         """0 when corrected on held-out labels, else 1."""
         return int(self.status != "corrected")
+
+    def _estimates(self) -> list[Estimate]:
+        judge = ("by the judge", self.judge_diff, None, None)
+        return [judge, (f"corrected ({self.status})", self.diff, self.low, self.high)]
 
     def __repr__(self) -> str:
         """The claim, what it assumes and what weakens it."""

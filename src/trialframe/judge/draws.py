@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias, Unpack
 
     from trialframe.judge._rows import Keys
+    from trialframe.results import Estimate
 
     Row: TypeAlias = dict[str, Any]
 
@@ -49,7 +50,7 @@ COMPONENTS = {
 RELIABILITY = {"config": pl.String, "draws": pl.Int64, "reliability": pl.Float64}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class JudgeNoise(Result):
     """How much of what a judge says is its own noise.
 
@@ -68,12 +69,22 @@ class JudgeNoise(Result):
         settings: What was asked for.
     """
 
+    _drawing: ClassVar[tuple[str, str, str]] = (
+        "Agreement of a judge with itself",
+        "level",
+        "kappa of two draws",
+    )
+
     draws: pl.DataFrame
     components: pl.DataFrame
     reliability: pl.DataFrame
     difference: RejudgedDifference | None
     level: float
     settings: str
+
+    def _estimates(self) -> list[Estimate]:
+        rows: list[Estimate] = self.draws.select("config", "kappa", "low", "high").rows()
+        return rows
 
 
 def judge_noise(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -22,6 +22,8 @@ from trialframe.results import Result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from trialframe.results import Estimate
 
 PAIRED_SHARE = 0.5
 """Share of the smaller set of labelled cases that must be in both runs to pair them."""
@@ -56,6 +58,13 @@ class Drift(Result):
         warnings: What weakens the statement.
     """
 
+    _unit: ClassVar[str | None] = "share"
+    _drawing: ClassVar[tuple[str, str, str]] = (
+        "How a judge's error rates moved",
+        "difference",
+        "difference",
+    )
+
     status: str
     claim: str
     baseline: str
@@ -76,6 +85,13 @@ class Drift(Result):
     def exit_code(self) -> int:
         """0 when the error rates carry over, else 1."""
         return int(self.status != "pass")
+
+    def _estimates(self) -> list[Estimate]:
+        rates: list[Estimate] = self.table.select("rate", "diff", "low", "high").rows()
+        return [
+            *rates,
+            ("what it adds to the difference", self.bias, self.bias_low, self.bias_high),
+        ]
 
     def __repr__(self) -> str:
         """The claim, both error rates and what weakens it."""

@@ -40,7 +40,7 @@ CONFLICTS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Verdicts(Result):
     """One verdict per trial, and where graders contradict each other.
 

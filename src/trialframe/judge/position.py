@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -20,6 +20,8 @@ from trialframe.results import Result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from trialframe.results import Estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -47,6 +49,13 @@ class PositionBias(Result):
         warnings: What weakens the statement.
     """
 
+    _unit: ClassVar[str | None] = "share"
+    _drawing: ClassVar[tuple[str, str, str]] = (
+        "Pairs won by the first answer minus by the second",
+        "difference",
+        "difference",
+    )
+
     status: str
     claim: str
     consistency: float
@@ -70,6 +79,9 @@ class PositionBias(Result):
     def exit_code(self) -> int:
         """0 when no bias was detected, else 1."""
         return int(self.status != "not detected")
+
+    def _estimates(self) -> list[Estimate]:
+        return [("preference for the first", self.bias, self.bias_low, self.bias_high)]
 
     def __repr__(self) -> str:
         """The claim and what weakens it."""

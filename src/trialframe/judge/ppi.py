@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from trialframe.judge._samples import Parts
     from trialframe.kernels.ppi import Sample
+    from trialframe.results import Estimate
 
 FEW_OF_A_CLASS = 5
 """Labelled passes or fails below which a t interval is too narrow."""
@@ -85,6 +86,13 @@ class Powered(Result):
         warnings: What weakens the statement.
     """
 
+    _unit: ClassVar[str | None] = "share"
+    _drawing: ClassVar[tuple[str, str, str]] = (
+        "Pass rate from labels and a judge",
+        "level",
+        "pass rate",
+    )
+
     status: str
     reason: str
     claim: str
@@ -121,6 +129,13 @@ class Powered(Result):
     def exit_code(self) -> int:
         """1 when in-sample or with fewer labels than asked for, else 0."""
         return int(self.status in {"in-sample", "insufficient-data"})
+
+    def _estimates(self) -> list[Estimate]:
+        return [
+            ("by the judge", self.judge_rate, None, None),
+            ("labels alone", self.labels_value, self.labels_low, self.labels_high),
+            (f"both ({self.status})", self.value, self.low, self.high),
+        ]
 
     def __repr__(self) -> str:
         """The claim, what it assumes and what weakens it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from trialframe import _checks
 from trialframe.errors import ArgumentError, UnknownConfigError, did_you_mean
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from trialframe.kernels.intervals import Interval
+    from trialframe.results import Estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -67,6 +68,13 @@ class PoweredDifference(Result):
         warnings: What weakens the statement, what was left out.
     """
 
+    _unit: ClassVar[str | None] = "share"
+    _drawing: ClassVar[tuple[str, str, str]] = (
+        "Difference from labels and a judge",
+        "difference",
+        "difference",
+    )
+
     status: str
     reason: str
     claim: str
@@ -103,6 +111,13 @@ class PoweredDifference(Result):
     def exit_code(self) -> int:
         """1 when in-sample or with fewer labels than asked for, else 0."""
         return int(self.status in {"in-sample", "insufficient-data"})
+
+    def _estimates(self) -> list[Estimate]:
+        return [
+            ("by the judge", self.judge_diff, None, None),
+            ("labels alone", self.labels_diff, None, None),
+            (f"both ({self.status})", self.diff, self.low, self.high),
+        ]
 
     def __repr__(self) -> str:
         """The claim, what it assumes and what weakens it."""

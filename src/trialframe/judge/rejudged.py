@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import polars as pl
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from trialframe.results import Estimate
+
     Floats: TypeAlias = NDArray[np.float64]
     Ints: TypeAlias = NDArray[np.int64]
 
 INSIDE, OUTSIDE = "inside the judge's noise", "outside the judge's noise"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RejudgedDifference(Result):
     """A difference of two configs beside what judging the same transcripts anew would move it.
 
@@ -44,6 +46,13 @@ class RejudgedDifference(Result):
         warnings: What weakens it.
     """
 
+    _unit: ClassVar[str | None] = "share"
+    _drawing: ClassVar[tuple[str, str, str]] = (
+        "A difference beside what judging anew would move",
+        "difference",
+        "difference",
+    )
+
     baseline: str
     candidate: str
     verdict: str
@@ -58,6 +67,12 @@ class RejudgedDifference(Result):
     cases: int
     claim: str
     warnings: tuple[str, ...]
+
+    def _estimates(self) -> list[Estimate]:
+        return [
+            (f"{self.candidate} minus {self.baseline}", self.diff, None, None),
+            ("judging anew alone", 0.0, self.low, self.high),
+        ]
 
 
 def codes_of(values: pl.Series) -> Ints:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -12,12 +12,15 @@ from trialframe import _checks
 from trialframe.errors import ArgumentError, short
 from trialframe.kernels.betting import SHRINK, Betting, betting_interval, betting_path
 from trialframe.kernels.sequential import bernoulli_sequence
-from trialframe.results import Result
+from trialframe.results import WIDTH, Result
+
+if TYPE_CHECKING:
+    from trialframe.charts._theme import Chart, Theme
 
 METHODS = ("bernoulli", "betting")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ConfidenceSequence(Result):
     """An interval for a mean that holds at all times at once.
 
@@ -43,6 +46,14 @@ class ConfidenceSequence(Result):
     shrink: str
     warnings: tuple[str, ...]
     path: pl.DataFrame = field(repr=False, compare=False)
+
+    def plot(self, *, theme: Theme = "light", width: int = WIDTH) -> Chart:
+        """The mean and its band as values came in; see `Result.plot`."""
+        from trialframe import charts
+
+        return charts.confidence(
+            self.path, level=self.level, method=self.method, theme=theme, width=width
+        )
 
 
 def confidence_sequence(

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+import polars as pl
+
+from trialframe.errors import ArgumentError
 from trialframe.planning.exact import fewest_changes
-from trialframe.results import Result
+from trialframe.results import WIDTH, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from trialframe.charts._theme import Chart, Theme
+
+_STEPS = (0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
+"""Parts of the number of cases at which a chart shows the power."""
 
 _UNKNOWN = "how often outcomes disagree is not known: give discordance=, or a pilot of two configs"
 
@@ -16,7 +28,7 @@ METHODS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Power(Result):
     """One answer about a planned comparison.
 
@@ -40,6 +52,7 @@ class Power(Result):
         warnings: What weakens the plan.
         reason: Why what was asked for is None, or None.
         reading: One sentence.
+        powers: Power at the effect for other numbers of cases, all else alike.
     """
 
     solved_for: str
@@ -60,6 +73,27 @@ class Power(Result):
     warnings: tuple[str, ...]
     reason: str | None
     reading: str
+    powers: Callable[[Sequence[int]], list[float | None]] | None = field(
+        default=None, repr=False, compare=False, metadata={"export": False}
+    )
+
+    def plot(self, *, theme: Theme = "light", width: int = WIDTH) -> Chart:
+        """Power at the effect against the number of cases; see `Result.plot`."""
+        from trialframe import charts
+
+        if self.effect is None or self.powers is None:
+            raise ArgumentError(f"there is no effect to draw the power of: {self.reason}.")
+        sizes = sorted({max(2, round((self.cases or 100) * step)) for step in _STEPS})
+        table = pl.DataFrame(
+            {"cases": sizes, "power": self.powers(sizes)}, schema_overrides={"power": pl.Float64}
+        ).with_columns(
+            effect=pl.lit(self.effect),
+            test=pl.lit(self.test),
+            alpha=pl.lit(self.alpha),
+            trials_baseline=pl.lit(self.trials_baseline, pl.Float64),
+            trials_candidate=pl.lit(self.trials_candidate, pl.Float64),
+        )
+        return charts.power(table, theme=theme, width=width)
 
 
 def reason(made: Power, most: float) -> str | None:

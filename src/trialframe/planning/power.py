@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -316,6 +317,16 @@ def _powers(effect: float, cases: Any, spread: Spread, full: dict[str, Any]) -> 
     return t_power(effect / np.sqrt(variance / cases), _df(cases, spread, full), full["alpha"])
 
 
+def _along(
+    effect: float, spread: Spread, full: dict[str, Any], cases: Sequence[int]
+) -> list[float | None]:
+    """Power at several numbers of cases, None where the effect cannot occur."""
+    if full["test"] == "mcnemar":
+        return [exact_powers(effect, size, spread, full)[0] for size in cases]
+    made: list[float | None] = _powers(effect, np.array(cases), spread, full).tolist()
+    return made
+
+
 def _df(cases: Any, spread: Spread, full: dict[str, Any]) -> Any:
     if full["test"] == "z":
         return np.full(np.shape(cases), np.inf)
@@ -385,4 +396,6 @@ def _answer(
         reading="",
     )
     made = replace(made, reason=reason(made, most_effect(spread)))
+    if made.effect is not None:
+        made = replace(made, powers=partial(_along, made.effect, spread, full))
     return replace(made, reading=reading(made, spread.discordance_words))

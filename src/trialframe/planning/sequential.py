@@ -14,18 +14,19 @@ from trialframe.errors import ArgumentError
 from trialframe.kernels.betting import Betting, betting_interval, betting_path
 from trialframe.kernels.sequential import anytime_pvalue, log_e_one_sided, log_e_two_sided
 from trialframe.planning.ordered import Ordered, ordered_pairs
-from trialframe.results import Result
+from trialframe.results import WIDTH, Result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Unpack
 
+    from trialframe.charts._theme import Chart, Theme
     from trialframe.read._fields import Columns
 
 _LARGEST = 690.0  # natural log of the largest e that is given as a number
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Sequential(Result):
     """Where a comparison stands after the pairs so far.
 
@@ -85,6 +86,21 @@ class Sequential(Result):
     warnings: tuple[str, ...]
     claim: str
     path: pl.DataFrame = field(repr=False, compare=False)
+
+    def plot(self, *, theme: Theme = "light", width: int = WIDTH) -> Chart:
+        """Evidence and interval after every pair; see `Result.plot`."""
+        from trialframe import charts
+
+        return charts.sequential(
+            self.path,
+            alpha=self.alpha,
+            decided_at=self.decided_at,
+            sides=(self.baseline, self.candidate),
+            diff=self.diff,
+            left_out=self.incomplete + self.unscored,
+            theme=theme,
+            width=width,
+        )
 
 
 def sequential(

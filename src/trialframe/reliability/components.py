@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from trialframe.reliability._design import Design
     from trialframe.reliability._table import Where
+    from trialframe.results import Estimate
 
     Floats = NDArray[np.float64]
 
@@ -66,6 +67,13 @@ class VarianceComponents(Result):
         warnings: What to know before quoting it.
     """
 
+    _unit: ClassVar[str | None] = "share"
+    _drawing: ClassVar[tuple[str, str, str]] = (
+        "Shares of the variance of a single trial",
+        "level",
+        "share of variance",
+    )
+
     reading: str
     method: str
     facets: tuple[str, str, str]
@@ -87,6 +95,11 @@ class VarianceComponents(Result):
     icc: pl.DataFrame
     split_half: SplitHalf | None
     warnings: tuple[str, ...]
+
+    def _estimates(self) -> list[Estimate]:
+        columns = ("component", "share", "share_low", "share_high")
+        rows: list[Estimate] = self.components.select(columns).rows()
+        return rows
 
     def __repr__(self) -> str:
         """The reading, with what it rests on."""

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from trialframe import _checks
+from trialframe.display import differing
 from trialframe.errors import ArgumentError, listed, short
 from trialframe.estimate.intervals import BOUNDED
 from trialframe.estimate.metrics import Request, cases_of, parsed
@@ -16,7 +17,7 @@ from trialframe.estimate.summary import summary
 from trialframe.kernels.decay import contrast, slope_coefficients, trend
 from trialframe.kernels.intervals import score_t, t_interval
 from trialframe.reliability._buckets import BUCKET, Bucketed, bucketed
-from trialframe.results import Result
+from trialframe.results import WIDTH, Result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from trialframe.charts._theme import Chart, Theme
     from trialframe.kernels.draws import Short
     from trialframe.reliability._table import Where
 
@@ -58,6 +60,10 @@ SLOPES = {
 }
 
 
+_SHOWN = 6
+"""Configs that the text of a result names."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Decay(Result):
     """How a metric falls from bucket to bucket.
@@ -84,8 +90,19 @@ class Decay(Result):
     warnings: tuple[str, ...]
 
     def __repr__(self) -> str:
-        """The slopes."""
-        return f"{self.metric} over {' | '.join(self.order)}\n{self.slopes}"
+        """The slopes of the first configs."""
+        lines = [f"Decay: {self.metric} over {' | '.join(self.order)}"]
+        for row in self.slopes.head(_SHOWN).iter_rows(named=True):
+            slope, low, high = (differing(row[end], "share") for end in ("slope", "low", "high"))
+            lines.append(f"- {row['config']}: {slope} a bucket, {low} to {high}")
+        left = self.slopes.height - _SHOWN
+        return "\n".join([*lines, *([f"- and {left} more configs"] if left > 0 else [])])
+
+    def plot(self, *, theme: Theme = "light", width: int = WIDTH) -> Chart:
+        """The curves with their bands; see `Result.plot`."""
+        from trialframe import charts
+
+        return charts.decay(self.curve, bucket=self.bucket, theme=theme, width=width)
 
 
 def decay_curve(

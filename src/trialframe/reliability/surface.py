@@ -10,13 +10,14 @@ import polars as pl
 
 from trialframe import _checks
 from trialframe.counts import Counts
+from trialframe.display import shown
 from trialframe.engine import Source, at_home, source_of, sources, with_copies
 from trialframe.errors import ArgumentError, ColumnError, TrialsError, did_you_mean, short
 from trialframe.estimate.metrics import METRICS, Request, cases_of
 from trialframe.kernels.intervals import score_t, t_interval
 from trialframe.kernels.means import clustered_mean
 from trialframe.reliability._table import counted
-from trialframe.results import Result
+from trialframe.results import WIDTH, Result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from trialframe.charts._theme import Chart, Theme
     from trialframe.reliability._table import Where
 
     Floats: TypeAlias = NDArray[np.float64]
@@ -61,6 +63,10 @@ VOLUMES = {
 }
 
 
+_SHOWN = 6
+"""Rows that the text of a result names."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Surface(Result):
     """R(k, epsilon, lambda): pass^k at perturbation level epsilon and fault level lambda.
@@ -78,8 +84,21 @@ class Surface(Result):
     volumes: pl.DataFrame
 
     def __repr__(self) -> str:
-        """The cells."""
-        return f"{self.cells}"
+        """How large the grid is, and what it holds on average."""
+        sides = [self.cells[name].n_unique() for name in ("perturbation", "fault")]
+        lines = [f"Surface: {sides[0]} levels of perturbation by {sides[1]} of faults"]
+        lines += [
+            f"- {row['config']}, k = {row['k']}: mean over the grid {shown(row['volume'], 'share')}"
+            for row in self.volumes.head(_SHOWN).iter_rows(named=True)
+        ]
+        left = self.volumes.height - _SHOWN
+        return "\n".join([*lines, *([f"- and {left} more"] if left > 0 else [])])
+
+    def plot(self, *, theme: Theme = "light", width: int = WIDTH) -> Chart:
+        """The cells with their values and intervals; see `Result.plot`."""
+        from trialframe import charts
+
+        return charts.surface(self.cells, theme=theme, width=width)
 
 
 def surface(
