@@ -76,7 +76,7 @@ def _object(log: Log, value: Any, place: str) -> dict[str, Any]:
 
 
 def _of_archive(log: Log, archive: _bounded.Archive) -> tuple[dict[str, Any], list[Placed]]:
-    """The header, and summaries where they hold enough, else the samples themselves."""
+    """The header, and summaries; where these do not hold enough, then the samples themselves."""
     names = archive.names
     if HEADER in names:
         header = _object(log, archive.json(HEADER), HEADER)
@@ -85,12 +85,10 @@ def _of_archive(log: Log, archive: _bounded.Archive) -> tuple[dict[str, Any], li
     journal = [name for name in names if name.startswith(JOURNAL)]
     journal.sort(key=lambda name: (len(name), name))  # 2.json before 10.json
     samples = _summaries(log, archive, [SUMMARIES] if SUMMARIES in names else journal)
-    if not _enough(header, [sample for _, sample in samples]):
-        samples = []
+    enough = _enough(header, [sample for _, sample in samples])
     known = {f"{SAMPLES}{row.get('id')}_epoch_{row.get('epoch')}.json" for _, row in samples}
-    whole = [name for name in names if name.startswith(SAMPLES)]
-    if len(known) < len(whole):
-        samples += _whole(log, archive, [name for name in whole if name not in known], header)
+    wanted = [n for n in names if n.startswith(SAMPLES) and not (enough and n in known)]
+    samples += _whole(log, archive, wanted, header)
     return header, samples
 
 

@@ -176,7 +176,8 @@ def _decides(log: Log, run: Run) -> tuple[str | None, Decides | None]:
     found: dict[str, Decides] = {}
     bare: list[str] = []
     for _, sample in run.samples:
-        for scorer, score in (sample.get("scores") or {}).items():
+        scores = sample.get("scores")
+        for scorer, score in scores.items() if isinstance(scores, dict) else ():
             value = score.get("value") if isinstance(score, dict) else None
             if isinstance(value, dict | list):
                 for part in value if isinstance(value, dict) else range(len(value)):
