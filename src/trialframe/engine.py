@@ -13,7 +13,14 @@ import polars as pl
 from narwhals.exceptions import NarwhalsError
 
 from trialframe import _checks
-from trialframe.errors import ArgumentError, ColumnError, SourceError, did_you_mean, listed
+from trialframe.errors import (
+    ArgumentError,
+    ColumnError,
+    SourceError,
+    TrialsError,
+    did_you_mean,
+    listed,
+)
 from trialframe.read._fields import LARGEST, Plan, broken, expression, kind_of, resolve
 from trialframe.read._frames import to_lazy
 from trialframe.read._trials import planned
@@ -24,6 +31,9 @@ if TYPE_CHECKING:
 
 BITS = 41
 """Trial numbers per column of powers of two; 4,096 of them add up exactly in a double."""
+
+RUNS = ("run", "run_id", "job", "log")
+"""Columns of logs that may tell runs apart."""
 
 MOST_WORDS = 8
 """Columns of powers of two at most; larger trial numbers are compared one by one."""
@@ -114,6 +124,27 @@ def deduplicated(
     frame = pl.concat([unique, source.polars.filter(~numbered)])
     before, after = (int(f.select(pl.len()).collect().item()) for f in (source.polars, frame))
     return Source(frame=nw.from_native(frame), plan=source.plan, polars=frame), before - after
+
+
+def refuse_made_runs(source: Source, what: str) -> None:
+    """Raise when trial numbers are only the order of rows, and so name no runs.
+
+    Raises:
+        TrialsError: Some are.
+    """
+    made = source.plan.get("trial_made")
+    if made is None or made.kind == "null":
+        return
+    flags = source.frame.select(made=expression(made, nw).cast(nw.Int64))
+    rows = int(_native(flags.select(nw.col("made").sum()).collect(backend="polars")).item() or 0)
+    if rows:
+        known = source.frame.collect_schema().names()
+        run = next((name for name in RUNS if name in known), "run")
+        raise TrialsError(
+            f"{rows:,} trials were numbered in the order of their log (trial_made is true), so "
+            f"that {what}: trial 3 of one case has nothing to do with trial 3 of another. Name the "
+            f"column that tells runs apart, for example trial={run!r}."
+        )
 
 
 def sources(plan: Plan, name: str) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ CONTENT = (
 )
 """What two runs share when one is a copy of the other."""
 
-WANTED = {*KEY, *CONTENT, "cluster", "secure", "label", "judge", "n", "c", "unscored"}
+WANTED = {*KEY, *CONTENT, "trial_made", "cluster", "secure", "label", "judge", "n", "c", "unscored"}
 
 SCHEMA = {
     "rule": pl.String,

@@ -112,7 +112,19 @@ def _sources(data: Inspection, name: str) -> tuple[str, ...]:
 
 
 def _unnumbered(data: Inspection) -> Iterator[Finding]:
-    """Trials without a number beside numbered ones; attempts that do not count from 1."""
+    """Trials without a number of their own; attempts that do not count from 1."""
+    made = data.trials.filter("trial_made") if data.has("trial_made") else data.trials.clear()
+    if made.height:
+        configs = made["config"].n_unique()
+        yield Finding(
+            rule="made_trial",
+            severity="info",
+            rows=made.height,
+            examples=f"{configs:,} {'config' if configs == 1 else 'configs'}",
+            advice="Their log numbers no trials, so they were numbered in its order: such numbers "
+            "are no runs, pair nothing across configs, and hide repeats. Where a column tells "
+            "runs apart, name it: trial='run'.",
+        )
     where = data.trials["trial"].is_null().arg_true() if data.has("trial") else None
     if where is not None and where.len():
         yield Finding(
@@ -204,7 +216,11 @@ def _mixed_bases(data: Inspection) -> Iterator[Finding]:
     trial = data.plan.get("trial")
     if trial is None or trial.kind == "string" or "trial_min" not in data.cells:
         return
-    bases = data.cells.group_by("config").agg(pl.col("rows").sum(), base=pl.col("trial_min").min())
+    numbered = data.cells
+    if "trial_made" in data.trials:
+        made = data.trials.filter("trial_made")["config"].unique()
+        numbered = numbered.filter(~pl.col("config").is_in(made.implode()))
+    bases = numbered.group_by("config").agg(pl.col("rows").sum(), base=pl.col("trial_min").min())
     zero, one = (bases.filter(base=base).sort("config") for base in (0, 1))
     if zero.height and one.height:
         fewer = min(zero, one, key=lambda frame: frame.height)

@@ -17,7 +17,7 @@ from trialframe.decide.gate import EXIT_CODES, Decision, gate
 from trialframe.decide.groups import equal
 from trialframe.decide.policy import UNITS, Policy, Rule, policy_of
 from trialframe.decide.words import many, percent
-from trialframe.engine import source_of, sources
+from trialframe.engine import refuse_made_runs, source_of, sources
 from trialframe.errors import ArgumentError, ColumnError, TrialframeError, TrialsError, visible
 from trialframe.estimate.metrics import cases_of
 from trialframe.estimate.summary import summary
@@ -309,13 +309,15 @@ def _worst_run(sides: _Sides, rule: Rule) -> tuple[float, int]:
         raise ArgumentError(
             "bound == 'worst run' needs the trials: pass trials=, as tr.read gives them."
         )
-    run = sources(source_of(sides.trials, {}, None).plan, "trial")
+    source = source_of(sides.trials, {}, None)
+    run = sources(source.plan, "trial")
     if not run:
         raise ColumnError("bound == 'worst run' needs a trial column: which run is which?")
+    refuse_made_runs(source, "no run of them is the worst")
     unscored: Any = sides.counts.unscored
     if unscored not in POLICIES:
         raise ArgumentError(f"bound == 'worst run' needs one policy, not unscored = {unscored!r}.")
-    case = sources(source_of(sides.trials, {}, None).plan, "case")
+    case = sources(source.plan, "case")
     columns: dict[str, Any] = {"case": [*case, *run], "trial": None, "cluster": None}
     by = [name for name in sides.counts.by if name not in run]
     cells = count(sides.trials, unscored=unscored, by=by, **columns)

@@ -9,7 +9,7 @@ import polars as pl
 
 from trialframe import _checks
 from trialframe.counts import Policy, counts
-from trialframe.engine import source_of, sources
+from trialframe.engine import refuse_made_runs, source_of, sources
 from trialframe.errors import ColumnError
 from trialframe.kernels.intervals import t_interval
 from trialframe.schema import SUMMARY
@@ -50,6 +50,7 @@ def run_summary(
 
     Raises:
         ColumnError: There is no trial column.
+        TrialsError: The trial numbers were made from the order of a log (`trial_made`).
 
     Notes:
         r_t is the mean over cases of the verdicts of run t; value = mean of r_t,
@@ -63,10 +64,12 @@ def run_summary(
         [(0.75, 0.25, 2)]
     """
     level = _checks.between(level, "level", inclusive=False)
-    plan = source_of(trials, columns, threshold).plan
+    source = source_of(trials, columns, threshold)
+    plan = source.plan
     run = sources(plan, "trial")
     if not run:
         raise ColumnError("the standard error over runs needs a trial column. Name it: trial=...")
+    refuse_made_runs(source, "they are no runs of the suite")
     cell: dict[str, Any] = {**columns, "case": [*sources(plan, "case"), *run], "trial": None}
     cell |= {"cluster": None, "weight": None}
     cells = counts(trials, unscored=unscored, threshold=threshold, **cell)

@@ -109,7 +109,7 @@ def ordered_pairs(
 
 def _rows(frame: pl.LazyFrame, baseline: str, candidate: str, column: str | None) -> pl.DataFrame:
     names = frame.collect_schema().names()
-    kept = [name for name in ("trial", "attempt", "cluster") if name in names]
+    kept = [name for name in ("trial", "trial_made", "attempt", "cluster") if name in names]
     config = pl.col("config") if "config" in names else pl.lit("", pl.String)
     wanted = [
         config.cast(pl.String).alias("config"),
@@ -134,7 +134,14 @@ def _rows(frame: pl.LazyFrame, baseline: str, candidate: str, column: str | None
             f"order: column {column!r} is null in {empty:,} rows, so these have no place. Fill it, "
             "or give the cases in order."
         )
+    if _made(rows):  # the order of a log is no order in time
+        rows = rows.with_columns(trial=pl.lit(None, pl.Int64))
     return rows
+
+
+def _made(rows: pl.DataFrame) -> bool:
+    """Whether numbers of trials say nothing of which came first."""
+    return "trial_made" in rows.columns and bool(rows["trial_made"].any())
 
 
 def _first(rows: pl.DataFrame, first: int, column: str | None) -> pl.DataFrame:
@@ -145,8 +152,10 @@ def _first(rows: pl.DataFrame, first: int, column: str | None) -> pl.DataFrame:
         if rows.group_by(key).len()["len"].max() in {None, first}:
             return rows
         raise TrialsError(
-            "some cases have several trials and nothing says which came first. Name a trial "
-            "column (trial=...) or order them by a column that says when they were run."
+            "some cases have several trials and nothing says which came first"
+            + (": their numbers were made from the order of a log" if _made(rows) else "")
+            + ". Name a trial column (trial=...) or order them by a column that says when they "
+            "were run."
         )
     repeated = rows.filter(pl.struct(*key, by).is_duplicated())
     if repeated.height:

@@ -142,13 +142,23 @@ def resolve(
     if not is_counts:
         found["passed"] = _verdict(found, kinds, columns, threshold)
     _require(found, kinds, counts=is_counts)
+    dropped = _stale(found)
     ordered = tuple(found[name] for name in wanted if name in found)
     used = {source for f in ordered for source in f.sources}
     return Plan(
         fields=ordered,
         shape="counts" if is_counts else "trials",
-        unused=tuple(name for name in kinds if name not in used),
+        unused=tuple(name for name in kinds if name not in used | dropped),
     )
+
+
+def _stale(found: dict[str, Field]) -> frozenset[str]:
+    """Leave out what says that `trial` was made up, where other numbers are taken for it."""
+    trial, made = found.get("trial"), found.get("trial_made")
+    if made is None or made.how == "given" or (trial is not None and trial.sources == ("trial",)):
+        return frozenset()
+    del found["trial_made"]
+    return frozenset(made.sources)
 
 
 def _normal(name: str) -> str:
