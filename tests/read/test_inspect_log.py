@@ -297,6 +297,7 @@ def test_any_other_archive_is_none(tmp_path: Path) -> None:
         ("", 0.0),
         ("maybe", 0.0),
         (None, None),
+        (10**400, None),
     ],
 )
 def test_values_become_numbers_as_in_inspect(value: Any, number: float | None) -> None:

@@ -153,7 +153,10 @@ def value_to_float(value: Any) -> float | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:  # more digits than a float has
+            return None
     if value in LETTERS:
         return LETTERS[value]
     if value.lower() in YES_OR_NO:
