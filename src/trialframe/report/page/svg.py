@@ -48,7 +48,8 @@ def _drawing(chart: Chart, theme: str, name: str) -> str:
     convert = require("vl_convert", extra="report", purpose="charts in reports")
     make = getattr(charts, chart.kind)
     made = make(chart.frame, theme=theme, width=WIDTH, **dict(chart.options))
-    svg: str = convert.vegalite_to_svg(made.to_json(), allowed_base_urls=[])
+    spec = made.to_json(validate=False, indent=None)
+    svg: str = convert.vegalite_to_svg(spec, allowed_base_urls=[])
     return embedded(svg, name, str(made.description or chart.caption))
 
 
