@@ -163,7 +163,8 @@ class Counts(Result):
         first, *notes = repr(self).splitlines()
         lines = "".join(f"<li>{escape(visible(note[2:]))}</li>" for note in notes)
         brief = self.frame.select(pl.exclude("^.*_(n|sum|sumsq)$"))
-        return f"<p><b>{escape(visible(first))}</b></p><ul>{lines}</ul>{html_table(brief)}"
+        remarks = f"<ul>{lines}</ul>" if lines else ""
+        return f"<p><b>{escape(visible(first))}</b></p>{remarks}{html_table(brief)}"
 
 
 def counts(

@@ -100,7 +100,7 @@ _SHARES = re.compile(
 )
 _PVALUES = re.compile(r"(^|_)(pvalue|p|adjusted|permutation|fisher|holm)$|^p_|^mcnemar$")
 _DIFFERENCES = re.compile(
-    r"(^|_)(diff|drop|bias|slope|margin)$|^(simultaneous|bootstrap|tango|wald_plus2)$"
+    r"(^|_)(diff|effect|drop|bias|slope|margin)$|^(simultaneous|bootstrap|tango|wald_plus2)$"
 )
 _ESTIMATES = re.compile(
     r"^(value|se|low|high|mean|baseline_value|candidate_value|value_baseline|value_candidate"
@@ -135,6 +135,8 @@ def kind_of(column: str, unit: str | None = None) -> str:
         ('share', '', 'difference')
     """
     stem = _ENDS.sub("", column)
+    if stem.endswith(("_n", "_sumsq")):
+        return ""
     if "_uusd" in stem:
         return "micro-dollars"
     if stem.endswith("_ms"):

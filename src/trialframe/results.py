@@ -105,8 +105,13 @@ class Result:
             for item in _exported(self)
             if _is_table(table := getattr(self, item.name))
         )
+        inner = "".join(
+            f"<details><summary>{_safe(item.name)}</summary>{value._repr_html_()}</details>"
+            for item in _exported(self)
+            if isinstance(value := getattr(self, item.name), Result)
+        )
         lines = f"<ul>{remarks}</ul>" if remarks else ""
-        return f"<p><b>{_safe(first)}</b></p>{lines}<table>{rows}</table>{tables}"
+        return f"<p><b>{_safe(first)}</b></p>{lines}<table>{rows}</table>{tables}{inner}"
 
 
 def html_table(frame: pl.DataFrame, unit: str | None = None, rows: int = ROWS) -> str:
@@ -142,8 +147,9 @@ def texts(frame: pl.DataFrame, unit: str | None = None) -> Iterator[list[str]]:
 
 
 def _like(name: str, row: dict[str, Any]) -> str:
-    """The column that tells how to show another: ends beside a difference are differences."""
-    return "diff" if name in {"low", "high"} and "diff" in row else name
+    """The column that tells how to show another: ranges beside a difference are differences."""
+    ends = ("low", "high", "bracket_", "identified_")
+    return "diff" if "diff" in row and name.startswith(ends) else name
 
 
 def _drawn(result: Any, rows: list[Estimate], theme: Theme, width: int) -> Chart:
@@ -205,25 +211,30 @@ def _brief(result: Result) -> Iterator[str]:
 
 
 def numbers(result: Result) -> Iterator[tuple[str, str]]:
-    """Names and texts of what a result knows; ends of intervals beside their estimate.
+    """Names and texts of what a result itself knows; ends of intervals beside their estimate.
 
-    Sentences and warnings are left out: they stand above.
+    Sentences and warnings are left out, as they stand above, and so is what lies deeper.
     """
-    row, unit = result.to_frame().row(0, named=True), _unit_of(result)
+    row = {name: value for name, value in result.to_dict().items() if _is_plain(name, value)}
     ends = {name for name in row if name.endswith(("low", "high"))}
+    unit = _unit_of(result)
     for name, value in row.items():
-        if value is None or name in _SAYINGS + _REMARKS:
+        if name in ends and _estimate_of(name, row) is not None:
             continue
         pair = [f"{name}_low", f"{name}_high"]
         if name in {"value", "diff", "mean"} and ends >= {"low", "high"}:
             pair = ["low", "high"]
-        if name in ends and _estimate_of(name, row) is not None:
-            continue
-        inside = all(row.get(end) is not None for end in pair)
-        text = told(value, name, unit)
-        if inside and isinstance(value, (int, float)):
+        text = told(value, _like(name, row), unit)
+        if ends.issuperset(pair) and isinstance(value, (int, float)):
             text = f"{text} {_ends(name, row[pair[0]], row[pair[1]], unit)}"
         yield name, text
+
+
+def _is_plain(name: str, value: object) -> bool:
+    """Whether a field is a known number or word of its own."""
+    if name in _SAYINGS + _REMARKS or value is None:
+        return False
+    return not isinstance(value, (dict, list))
 
 
 def _estimate_of(end: str, row: dict[str, Any]) -> str | None:

@@ -10,6 +10,8 @@ from trialframe.charts._theme import altair, look
 if TYPE_CHECKING:
     import polars as pl
 
+PLAIN = "estimate"
+"""The state of rows that are all of one kind, which needs no legend."""
 STEP = 19
 """Pixels of a row, whatever the number of rows."""
 MANY = 25
@@ -48,11 +50,13 @@ def rows(
     )
     x = alt.X(
         "value:Q",
-        scale=alt.Scale(zero=zero, padding=8),
+        scale=alt.Scale(zero=zero or unit == "trials", padding=8),
         axis=alt.Axis(**axis(unit, title, points=zero, orient=orient, tickCount=6)),
     )
     present = [name for name in states if name in set(frame["state"])]
     legend = alt.Legend(title=None, orient="top", direction="horizontal", labelLimit=360)
+    if present == [PLAIN]:
+        legend = None
     scale = {"domain": present}
     colour = alt.Color(
         "state:N",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from trialframe.charts import _frames
-from trialframe.charts._rows import rows
+from trialframe.charts._rows import PLAIN, rows
 from trialframe.charts._theme import SHAPES, WIDTH, finished, look
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def estimates(
         for value, low, high in frame.select("value", "low", "high").iter_rows()
     ]
     if "state" not in frame.columns:
-        frame = frame.with_columns(pl.lit("estimate").alias("state"))
+        frame = frame.with_columns(pl.lit(PLAIN).alias("state"))
     drawn = frame.with_columns(
         pl.Series("label", _frames.labels(frame.select("name").rows()), dtype=pl.String),
         pl.Series("text", texts, dtype=pl.String),

@@ -156,6 +156,8 @@ def _lines(frame: pl.DataFrame, level: float | None, *, pairs: bool) -> list[str
         adjust = frame["adjust"][0]
         undecided = f"verdicts: p-values {'not ' if adjust == 'none' else ''}adjusted"
         undecided += "" if adjust == "none" else f" ({adjust})"
+    elif "pvalue_holm" in frame.columns and frame["pvalue_holm"].is_not_null().any():
+        undecided = "verdicts of groups: p-values adjusted (holm)"
     estimand = _frames.ESTIMANDS["cases"]
     cases = _frames.span_of(frame["cases"].fill_null(0).to_list())
     return [

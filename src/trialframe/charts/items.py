@@ -74,7 +74,7 @@ def items(
             "above: chance to pass by ability, one curve a case",
             "below: information of one trial a case, summed; ticks: configs",
             _frames.truncated(
-                kept.height, cases.height, "case", f"every {step}th in order of difficulty"
+                kept.height, cases.height, "case", f"one in {step} by order of difficulty"
             ),
             f"not drawn: {counted(outside, 'config')} beyond these abilities" if outside else "",
         ],

@@ -171,9 +171,9 @@ def left_out(
 
 def with_whole(found: Comparison) -> pl.DataFrame:
     """The comparison as a whole in the first row, its groups, named as text, below."""
-    names = [name for name in GROUPS if hasattr(found, name) and name != "ratio"]
+    names = [name for name in GROUPS if not name.startswith("ratio")]
     whole = pl.DataFrame(
-        [{name: getattr(found, name) for name in names}],
+        [{name: getattr(found, name, None) for name in names}],
         schema={name: GROUPS[name] for name in names},
     )
     if found.groups is None:

@@ -112,7 +112,7 @@ class Corrected(Result):
 
     def _estimates(self) -> list[Estimate]:
         judge = ("by the judge", self.judge_rate, self.judge_low, self.judge_high)
-        return [judge, (f"corrected ({self.status})", self.value, self.low, self.high)]
+        return [judge, (self.status, self.value, self.low, self.high)]
 
     def __repr__(self) -> str:
         """The claim, what it assumes and what weakens it."""

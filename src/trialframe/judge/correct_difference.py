@@ -84,7 +84,7 @@ class CorrectedDifference(Result):
 
     def _estimates(self) -> list[Estimate]:
         judge = ("by the judge", self.judge_diff, None, None)
-        return [judge, (f"corrected ({self.status})", self.diff, self.low, self.high)]
+        return [judge, (self.status, self.diff, self.low, self.high)]
 
     def __repr__(self) -> str:
         """The claim, what it assumes and what weakens it."""

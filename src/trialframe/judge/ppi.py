@@ -134,7 +134,7 @@ class Powered(Result):
         return [
             ("by the judge", self.judge_rate, None, None),
             ("labels alone", self.labels_value, self.labels_low, self.labels_high),
-            (f"both ({self.status})", self.value, self.low, self.high),
+            (self.status, self.value, self.low, self.high),
         ]
 
     def __repr__(self) -> str:

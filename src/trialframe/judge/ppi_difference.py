@@ -116,7 +116,7 @@ class PoweredDifference(Result):
         return [
             ("by the judge", self.judge_diff, None, None),
             ("labels alone", self.labels_diff, None, None),
-            (f"both ({self.status})", self.diff, self.low, self.high),
+            (self.status, self.diff, self.low, self.high),
         ]
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +59,8 @@ def table(what: Any, *, title: str | None = None) -> GT:
     Numbers are written as people read them; take `to_frame()` or the table itself for numbers.
 
     Args:
-        what: A result, `Counts`, or a table that trialframe returned.
+        what: A result, `Counts`, or a table that trialframe returned; tables inside a result by
+            themselves, as in `tr.table(found.groups)`.
         title: Title of the table; None for one that says what it holds.
 
     Returns:
@@ -100,7 +102,9 @@ def table(what: Any, *, title: str | None = None) -> GT:
 def _layout(what: Any) -> _Layout:
     if isinstance(what, Result) and len(what.to_frame()) == 1:
         return _of_result(what)
-    frame = what.to_frame() if isinstance(what, Result) else what
+    # sums of measures are no numbers to read
+    sums = pl.exclude("^.*_(n|sum|sumsq)$")
+    frame = what.to_frame().select(sums) if isinstance(what, Result) else what
     if not isinstance(frame, pl.DataFrame):
         raise ArgumentError(
             f"tr.table takes a result or a polars.DataFrame, got {type(what).__name__}."
@@ -236,9 +240,10 @@ def _of_any(frame: pl.DataFrame) -> _Layout:
 
 def _estimates(made: _Layout, metric: str, rows: list[dict[str, Any]]) -> None:
     """Value and interval of a metric below its name."""
-    made.add("estimate", (shown(row.get("value"), row.get("unit")) for row in rows), metric)
+    head = re.sub(r"_(uusd|ms)(?=_|$)", "", metric).replace("_", " ")
+    made.add("estimate", (shown(row.get("value"), row.get("unit")) for row in rows), head)
     ends = [interval(row.get("low"), row.get("high"), row.get("unit")) for row in rows]
-    made.add("interval", ends, metric)
+    made.add("interval", ends, head)
 
 
 def _ends(low: float | None, high: float | None, unit: str) -> str:
