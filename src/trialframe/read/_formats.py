@@ -11,14 +11,18 @@ from trialframe.read import (
     aider,
     alpaca_eval,
     bfcl,
+    braintrust,
     deepeval,
     harbor,
     inspect_frame,
     inspect_log,
     judgebench,
     junit,
+    langfuse,
+    langsmith,
     livecodebench,
     metr,
+    mlflow,
     promptfoo,
     pytest_report,
     reflexion,
@@ -58,7 +62,13 @@ LOGS: tuple[LogFormat, ...] = (
 )
 """Logs in files, in the order in which they are asked whether a file is theirs."""
 
-TABLES: tuple[TableFormat, ...] = (inspect_frame.FORMAT,)
+TABLES: tuple[TableFormat, ...] = (
+    inspect_frame.FORMAT,
+    langsmith.FORMAT,
+    braintrust.FORMAT,
+    langfuse.FORMAT,
+    mlflow.FORMAT,
+)
 """Tables that platforms export."""
 
 EVERY: tuple[LogFormat | TableFormat, ...] = (*LOGS, *TABLES)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 import polars as pl
 
@@ -30,7 +32,7 @@ def to_lazy(table: Any) -> pl.LazyFrame | None:
         return None
     try:
         if type(table).__module__.partition(".")[0] == "pandas":
-            return pl.from_pandas(table, nan_to_null=True).lazy()
+            return _of_pandas(table).lazy()
         if isinstance(table, Mapping):
             return pl.DataFrame(dict(table), strict=False).lazy()
         if (
@@ -38,7 +40,7 @@ def to_lazy(table: Any) -> pl.LazyFrame | None:
             and not isinstance(table, _TEXT)
             and all(isinstance(row, Mapping) for row in table)
         ):
-            return pl.from_dicts(list(table), infer_schema_length=None).lazy()
+            return _of_dicts(table).lazy()
         if hasattr(table, "__arrow_c_stream__") or hasattr(table, "__dataframe__"):
             return pl.DataFrame(table).lazy()
     except FAILURES as error:
@@ -47,6 +49,44 @@ def to_lazy(table: Any) -> pl.LazyFrame | None:
             f"{_mixed(table) or reason(error)}. Give equally long columns, each of one type.",
         ) from error
     raise SourceError(f"cannot read a {type(table).__name__}. {_instead(table)}")
+
+
+def _of_pandas(table: Any) -> pl.DataFrame:
+    """A pandas table; nested values that have no common type become JSON text, ids text."""
+    try:
+        return pl.from_pandas(table, nan_to_null=True)
+    except FAILURES:
+        odd = {}
+        for name in dict.fromkeys(table.columns):
+            column = table[name]
+            if str(getattr(column, "dtype", "")) == "object":
+                kinds = {type(value) for value in column.dropna()}
+                if kinds <= {dict, list, tuple}:
+                    odd[name] = column.map(_as_json, na_action="ignore")
+                elif kinds == {UUID}:
+                    odd[name] = column.map(str, na_action="ignore")
+        if not odd:
+            raise
+        return pl.from_pandas(table.assign(**odd), nan_to_null=True)
+
+
+def _of_dicts(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Rows; columns of nested values that have no common type become JSON text."""
+    try:
+        return pl.from_dicts(list(rows), infer_schema_length=None)
+    except FAILURES:
+        names = {name for row in rows for name, v in row.items() if isinstance(v, dict | list)}
+        if not names:
+            raise
+        flat = [
+            dict(row) | {n: _as_json(row[n]) for n in names if row.get(n) is not None}
+            for row in rows
+        ]
+        return pl.from_dicts(flat, infer_schema_length=None)
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, default=str)
 
 
 def _instead(table: Any) -> str:

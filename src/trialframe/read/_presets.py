@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from trialframe.errors import ColumnError, listed
+from trialframe.errors import ColumnError, SourceError, TrialframeError, listed
+from trialframe.read._combine import Raw
+from trialframe.read._frames import FAILURES, reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trialframe.read._combine import Raw
     from trialframe.read._log import Take
     from trialframe.read.logs import Choice
 
@@ -47,6 +49,7 @@ def preset_of(raw: Raw, choice: Choice) -> Raw:
 
     Raises:
         ColumnError: The format that was asked for does not fit the columns.
+        SourceError: It fits, and a value in them does not.
     """
     from trialframe.read._formats import TABLES
 
@@ -62,8 +65,46 @@ def preset_of(raw: Raw, choice: Choice) -> Raw:
             f"format={found.name!r}: the table is no export of {found.title}. Its columns: "
             f"{listed(schema, 20)}."
         )
-    frame = found.convert(raw.frame, choice.metric, choice.threshold)
+    parts = [
+        _of_file(_converted(found, frame, choice), path) for path, frame in _frames(raw, found)
+    ]
+    frame = parts[0] if len(parts) == 1 else pl.concat(parts, how="diagonal_relaxed")
     unread = pl.DataFrame(schema={"file": pl.String, "place": pl.String, "reason": pl.String})
-    return replace(
-        raw, frame=frame, taken={take.column: take for take in found.fields}, unread=unread
-    )
+    taken = {take.column: take for take in found.fields}
+    return Raw(frame=frame, files=raw.files, taken=taken, unread=unread)
+
+
+def _converted(found: TableFormat, frame: pl.LazyFrame, choice: Choice) -> pl.LazyFrame:
+    try:
+        return found.convert(frame, choice.metric, choice.threshold)
+    except TrialframeError:
+        raise
+    except (*FAILURES, AttributeError, LookupError) as error:
+        # Columns of an export that hold what the platform never writes there.
+        raise SourceError(
+            f"the table is no export of {found.title} that can be read: {type(error).__name__}: "
+            f"{reason(error)}. Mend it, or read it with format='table' and name its columns."
+        ) from error
+
+
+def _frames(raw: Raw, found: TableFormat) -> list[tuple[str | None, pl.LazyFrame]]:
+    """The tables of the files one by one, with ids as they are written; else the one table."""
+    frames = [
+        item.frame if item.csv is None else item.csv.frame(item.csv.respelled) for item in raw.scans
+    ]
+    if frames and all(found.recognise(frame.collect_schema()) for frame in frames):
+        paths = [file.path for file in raw.files]
+        return list(zip(paths, frames, strict=True))
+    return [(None, raw.frame)]
+
+
+def _of_file(frame: pl.LazyFrame, path: str | None) -> pl.LazyFrame:
+    """Where the export names no system, the file does; it is kept as `log` in any case."""
+    if path is None:
+        return frame
+    schema = frame.collect_schema()
+    bare = Path(path).name.removesuffix(".gz").removesuffix(".zst")
+    name = pl.lit(Path(bare).stem)
+    config = pl.col("config").fill_null(name) if "config" in schema else name
+    log = pl.col("log") if "log" in schema else pl.lit(path)
+    return frame.with_columns(config=config, log=log)
