@@ -108,9 +108,10 @@ def read(
             without it; `tr.mapping` says what was chosen.
 
     Returns:
-        Canonical columns first, all other columns as they are. Parquet, CSV, JSON lines and
-        Arrow files stay on disk until the frame is collected; logs are read at once. With
-        `errors="collect"` a pair of that and a table with columns `file`, `place`, `reason`.
+        Canonical columns first, all other columns as they are. Parquet, CSV and Arrow files,
+        and JSON lines of more than 512 MiB, stay on disk until the frame is collected; other
+        JSON and logs are read at once. With `errors="collect"` a pair of that and a table with
+        columns `file`, `place`, `reason`.
 
     Raises:
         SourceError: A file is missing, empty, corrupt or of an unknown format, or a column
