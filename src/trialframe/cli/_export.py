@@ -1,0 +1,254 @@
+"""The commands export and ddl: results as tables of a warehouse."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from trialframe import _checks
+from trialframe.cli import _options as opt
+from trialframe.cli._estimate import Estimand, Ks, Level, Metrics, Units, loaded
+from trialframe.cli._output import Output, say
+from trialframe.errors import ArgumentError
+from trialframe.export.ddl import TYPES
+from trialframe.export.ddl import ddl as defined
+from trialframe.export.export import export as exported
+from trialframe.export.recognise import rows_of
+from trialframe.export.rows import conformed
+from trialframe.export.stamp import instant, run_id_of, settings_of
+from trialframe.warehouse import TABLES
+
+if TYPE_CHECKING:
+    from trialframe.cli._estimate import Loaded
+
+ABOUT_TARGET = "Where to"
+
+Target = Annotated[
+    str,
+    typer.Option(
+        "--to",
+        metavar="TARGET",
+        help="FILE.parquet, .csv, .json, .duckdb, .sqlite, FOLDER/ (Hive), delta:FOLDER, "
+        "iceberg:CATALOG.db or postgresql://...; {table} in it stands for the table.",
+        rich_help_panel=ABOUT_TARGET,
+    ),
+]
+Which = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--table",
+        metavar="NAMES",
+        help="counts, estimates, comparisons, decisions, items, findings; several with commas. "
+        "Default: estimates.",
+        rich_help_panel=ABOUT_TARGET,
+    ),
+]
+Mode = Annotated[
+    str,
+    typer.Option(
+        "--mode",
+        metavar="WORD",
+        help="append (the same run replaces its own rows), replace or upsert.",
+        rich_help_panel=ABOUT_TARGET,
+    ),
+]
+Name = Annotated[
+    str | None,
+    typer.Option(
+        "--name",
+        metavar="NAME",
+        help="Name of the table in a database, as in evals.{table}.",
+        rich_help_panel=ABOUT_TARGET,
+    ),
+]
+Suite = Annotated[
+    str,
+    typer.Option(
+        "--suite", metavar="NAME", help="What was evaluated.", rich_help_panel=ABOUT_TARGET
+    ),
+]
+Run = Annotated[
+    str | None,
+    typer.Option(
+        "--run-id",
+        metavar="NAME",
+        help="Name of the run; default: a hash of the counts and how they were made.",
+        rich_help_panel=ABOUT_TARGET,
+    ),
+]
+Created = Annotated[
+    str | None,
+    typer.Option(
+        "--created-at",
+        metavar="TIME",
+        help="Time of the export in ISO 8601 with a time zone; default: now.",
+        rich_help_panel=ABOUT_TARGET,
+    ),
+]
+Partitions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--partition-by",
+        metavar="COLUMN",
+        help="Columns that make the folders of a Hive or Delta table.",
+        rich_help_panel=ABOUT_TARGET,
+    ),
+]
+Baseline = Annotated[
+    str | None,
+    typer.Option("--baseline", metavar="CONFIG", help="For comparisons and decisions."),
+]
+Candidate = Annotated[
+    str | None, typer.Option("--candidate", metavar="CONFIG", help="For decisions.")
+]
+
+
+@opt.takes_columns
+def export(
+    files: opt.Files,
+    *,
+    columns: opt.Columns,
+    target: Target,
+    table: Which = None,
+    mode: Mode = "append",
+    name: Name = None,
+    suite: Suite = "default",
+    run_id: Run = None,
+    created_at: Created = None,
+    partition_by: Partitions = None,
+    metric: Metrics = None,
+    k: Ks = None,
+    by: opt.By = None,
+    estimand: Estimand = "cases",
+    level: Level = 0.95,
+    units: Units = "clusters",
+    baseline: Baseline = None,
+    candidate: Candidate = None,
+    seed: opt.Seed = 0,
+    unscored: opt.Unscored = None,
+    zeros: opt.Zeros = None,
+    keep: opt.Keep = "raise",
+    attempts: opt.Attempts = "raise",
+) -> int:
+    """Compute tables from trials and write them to a warehouse, all under one run id."""
+    names = list(dict.fromkeys(opt.parts(table))) or ["estimates"]
+    for one in names:
+        _checks.one_of(one, "table", TABLES)
+    _refuse_one_file(target, names)
+    if "decisions" in names and (baseline is None or candidate is None):
+        raise ArgumentError("decisions need --baseline and --candidate: name both configs.")
+    moment = instant(created_at)
+    policy = opt.unscored_of(unscored)
+    data = loaded(files, columns, by=by, zeros=zeros, unscored=policy, keep=keep, attempts=attempts)
+    asked: dict[str, Any] = {"metrics": opt.parts(metric) or None, "k": opt.whole_numbers(k, "-k")}
+    asked |= {"estimand": estimand, "level": level, "units": units, "seed": seed}
+    asked["unscored"] = policy
+    sides = (baseline, candidate)
+    made = {one: _made(one, data, columns, by or [], asked, sides) for one in names}
+    run = run_id or _run_of(data, suite)
+    for result in made.values():
+        done = exported(
+            result,
+            target,
+            mode=mode,
+            name=name,
+            suite=suite,
+            run_id=run,
+            created_at=moment,
+            partition_by=opt.parts(partition_by) or None,
+        )
+        sys.stdout.write(
+            f"{done.table}: {done.rows:,} rows, {done.mode} to {done.target}, run {done.run_id}\n"
+        )
+    for note in data.counts.notes:
+        say(note)
+    return 0
+
+
+def _refuse_one_file(target: str, names: list[str]) -> None:
+    """Several tables need a database, or a file each."""
+    one_file = target.lower().endswith((".parquet", ".pq", ".csv", ".json", "/"))
+    if len(names) > 1 and (one_file or target.startswith("delta:")) and "{table}" not in target:
+        raise ArgumentError(
+            f"--to {target} holds one table, not {', '.join(names)}: put {{table}} into its name, "
+            "or name a database."
+        )
+
+
+def _run_of(data: Loaded, suite: str) -> str:
+    """The run id of the counts, which every table of this run carries."""
+    rows = rows_of(data.counts, None)
+    digest = settings_of(rows.table, suite, rows.settings)[1]
+    return run_id_of(conformed(rows, suite), digest)
+
+
+def _made(
+    table: str,
+    data: Loaded,
+    columns: opt.Columns,
+    by: list[str],
+    asked: dict[str, Any],
+    sides: tuple[str | None, str | None],
+) -> Any:
+    """The result that a table is made of."""
+    few = {name: asked[name] for name in ("level", "units", "seed")}
+    if table == "counts":
+        return data.counts
+    if table == "estimates":
+        return _estimates(data, columns, by, asked)
+    if table == "comparisons":
+        from trialframe.comparison.compare_all import compare_all
+
+        return compare_all(data.counts, baseline=sides[0], **few)
+    if table == "decisions":
+        from trialframe.comparison.compare import compare
+        from trialframe.decide.gate import gate
+
+        pair = str(sides[0]), str(sides[1])
+        return gate(compare(data.counts, *pair, **few), by=by or None)
+    if table == "items":
+        from trialframe.irt.fit import fit_irt
+
+        return fit_irt(data.counts, level=asked["level"], seed=asked["seed"])
+    from trialframe.audit import audit
+
+    return audit(data.frame, threshold=columns.threshold, **data.columns)
+
+
+def _estimates(data: Loaded, columns: opt.Columns, by: list[str], asked: dict[str, Any]) -> Any:
+    words = {name: value for name, value in asked.items() if name != "unscored"}
+    if asked["estimand"] != "runs":
+        from trialframe.estimate.summary import summary
+
+        return summary(data.counts, by=by, **words)
+    from trialframe.estimate.runs import run_summary
+
+    if by or asked["metrics"] or asked["k"]:
+        raise ArgumentError(
+            "--estimand runs gives pass@1 of whole runs: leave out --by, --metric and -k."
+        )
+    return run_summary(
+        data.frame,
+        unscored=asked["unscored"],
+        threshold=columns.threshold,
+        level=asked["level"],
+        **data.columns,
+    )
+
+
+def ddl(
+    table: Annotated[str, typer.Argument(help=f"{', '.join(TABLES)}.")],
+    *,
+    dialect: Annotated[
+        str, typer.Option("--dialect", metavar="WORD", help=f"{', '.join(TYPES)}.")
+    ] = "postgres",
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="Name of the table there.")
+    ] = None,
+    output: opt.To = None,
+) -> int:
+    """Print the statements that make a table of the warehouse."""
+    Output(kind="sql", path=output).write_bytes(defined(table, dialect, name=name).encode())
+    return 0
