@@ -277,14 +277,11 @@ class Log:
 
     def finished(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Add the file's name, and the verdict where there is only a score."""
-        if "passed" not in frame.columns:
-            frame = frame.with_columns(self._verdict(frame["score"]))
-        missing = [
-            pl.lit(None, dtype).alias(name)
-            for name, dtype in EXTRAS.items()
-            if name not in frame.columns
-        ]
-        return frame.with_columns(*missing).with_columns(log=pl.lit(str(self.path)))
+        made = [] if "passed" in frame.columns else [self._verdict(frame["score"])]
+        lacking = [name for name in EXTRAS if name not in frame.columns]
+        values = dict.fromkeys(lacking) | {"log": str(self.path)}
+        made += [constant(name, values[name], EXTRAS[name], frame.height) for name in lacking]
+        return frame.hstack(made)
 
     def _verdict(self, score: pl.Series) -> pl.Series:
         if self.threshold is not None:
@@ -297,6 +294,11 @@ class Log:
                 "threshold=1, or threshold=0.5."
             )
         return (score == 1.0).alias("passed")
+
+
+def constant(name: str, value: Any, dtype: Any, height: int) -> pl.Series:
+    """A column with one value in all rows."""
+    return pl.Series(name, [value], dtype=dtype).new_from_index(0, height)
 
 
 def at(record: Any, path: str) -> Any:

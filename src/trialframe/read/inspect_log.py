@@ -11,7 +11,7 @@ import polars as pl
 
 from trialframe.errors import ArgumentError, listed, short
 from trialframe.read._inspect_file import HEADER, START, SUMMARIES, run_of
-from trialframe.read._log import LARGEST, Log, LogFormat, Take, as_text, clipped, scalars
+from trialframe.read._log import LARGEST, Log, LogFormat, Take, as_text, clipped, constant, scalars
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -35,6 +35,8 @@ REASONS = {
 
 GENERATE = ("temperature", "top_p", "top_k", "max_tokens", "reasoning_effort", "reasoning_tokens")
 """Settings of the model that tell systems apart."""
+
+KINDS = {bool: pl.Boolean, int: pl.Int64, float: pl.Float64}
 
 REMOVED = "Key removed from summary"
 """What stands in a summary in place of long metadata."""
@@ -140,8 +142,10 @@ def read(log: Log) -> pl.DataFrame:
         log = replace(log, threshold=1.0)  # what counts in Inspect's own pass_at and at_least
     frame = log.table(_records(log, run, scored), SAMPLE, extras=_metadata)
     about = _about(run.header) | {"scorer": name}
-    constant = [pl.lit(take.value(about), take.kind).alias(take.column) for take in RUN]
-    return _labels(frame).with_columns(*constant, **_settings(about))
+    run_wide = {take.column: (take.value(about), take.kind) for take in RUN} | _settings(about)
+    made = [constant(n, v, dtype, frame.height) for n, (v, dtype) in run_wide.items()]
+    kept = [item for item in frame if item.name not in run_wide and not _is_prose(item)]
+    return pl.DataFrame(kept + made)
 
 
 def value_to_float(value: Any) -> float | None:
@@ -328,14 +332,14 @@ def _metadata(record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _labels(frame: pl.DataFrame) -> pl.DataFrame:
-    """The table without metadata that are whole texts."""
-    texts = [n for n in frame.columns if n.startswith("metadata.") and frame[n].dtype == pl.String]
-    widths = frame.select(pl.col(texts).str.len_chars().max()).row(0) if texts else ()
-    long = [n for n, width in zip(texts, widths, strict=True) if (width or 0) > WIDEST]
-    if long:
-        logger.info("left out %s: longer than %d characters", listed(long), WIDEST)
-    return frame.drop(long)
+def _is_prose(column: pl.Series) -> bool:
+    """Whether metadata are whole texts, which tell no groups."""
+    if column.dtype != pl.String or not column.name.startswith("metadata."):
+        return False
+    longest = max((len(text) for text in column.to_list() if text), default=0)
+    if longest > WIDEST:
+        logger.info("left out %s: up to %d characters", short(column.name), longest)
+    return longest > WIDEST
 
 
 def _about(header: Mapping[str, Any]) -> dict[str, Any]:
@@ -347,17 +351,17 @@ def _about(header: Mapping[str, Any]) -> dict[str, Any]:
     return {**header, "solver": solver, "generate": generate}
 
 
-def _settings(about: Mapping[str, Any]) -> dict[str, pl.Expr]:
-    """Arguments of the task, and settings of the model: columns with one value in a log."""
+def _settings(about: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Arguments of the task and settings of the model, with their types."""
     generate = {name: about["generate"].get(name) for name in GENERATE}
     every = scalars(about["eval"].get("task_args"), "task_args") | scalars(generate, "generate")
-    known = {n: v for n, v in every.items() if isinstance(v, str | int | float)}
-    texts = {n: as_text(v) if _too_large(v) else v for n, v in known.items()}
-    return {name: pl.lit(value) for name, value in texts.items()}
-
-
-def _too_large(value: Any) -> bool:
-    return isinstance(value, str) or (isinstance(value, int) and abs(value) > LARGEST)
+    found: dict[str, tuple[Any, Any]] = {}
+    for name, value in every.items():
+        if isinstance(value, str) or (isinstance(value, int) and abs(value) > LARGEST):
+            found[name] = (as_text(value), pl.String)
+        elif isinstance(value, int | float):
+            found[name] = (value, KINDS[type(value)])
+    return found
 
 
 FORMAT = LogFormat(

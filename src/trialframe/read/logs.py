@@ -291,6 +291,8 @@ def _agreeing(frames: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
             types.setdefault(name, set()).add(dtype)
     numbers = {pl.Int64, pl.Float64}
     mixed = [n for n, t in types.items() if len(t) > 1 and not t <= numbers]
+    if not mixed:
+        return list(frames)
     return [
         frame.with_columns(pl.col([n for n in mixed if n in frame.columns]).cast(pl.String))
         for frame in frames
