@@ -115,6 +115,13 @@ def test_score_is_that_of_the_only_metric_or_of_the_one_asked_for(
     assert rows(write(run(case("t", metric("a", score=0.7)))))["score"].to_list() == [0.7]
 
 
+@pytest.mark.parametrize("names", [("正确", "长度"), ("[]", "!")])
+def test_metrics_of_any_name(write: Callable[..., Path], names: tuple[str, str]) -> None:
+    path = write(run(case("t", *(metric(name, score=0.5) for name in names))))
+    assert {f"score.{name}" for name in names} <= set(rows(path).columns)
+    assert "score" not in rows(path).columns
+
+
 def test_both_file_shapes_and_conversations(write: Callable[..., Path]) -> None:
     chat = {"name": "chat", "success": True, "metricsData": [metric("a")], "turns": []}
     document = run(case("t", metric("a")), conversationalTestCases=[chat])

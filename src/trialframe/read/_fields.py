@@ -162,7 +162,11 @@ def _stale(found: dict[str, Field]) -> frozenset[str]:
 
 
 def _normal(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    """A name as aliases are written; letters of any script stay, so score.正确 is no score."""
+    before, dot, after = name.rpartition(".")
+    if dot and before and not re.search(r"[^\W_]", after):
+        return name
+    return re.sub(r"[\W_]+", "_", name.lower()).strip("_")
 
 
 def _match(spec: Column, kinds: Mapping[str, str], columns: Mapping[str, Any]) -> Field | None:
