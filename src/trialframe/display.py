@@ -139,7 +139,7 @@ def kind_of(column: str, unit: str | None = None) -> str:
         return ""
     if "_uusd" in stem:
         return "micro-dollars"
-    if stem.endswith("_ms"):
+    if stem.endswith(("_ms", "_ms_sum")):
         return "milliseconds"
     if _PVALUES.search(stem):
         return "p"

@@ -66,4 +66,4 @@ def few() -> dict[str, pl.DataFrame]:
 def many() -> dict[str, pl.DataFrame]:
     """Tables of 200 configs with long names."""
     names = [f"vendor-{i % 7}/model-{i:03d}-with-a-long-name-2025-{i % 28:02d}" for i in range(200)]
-    return _tables(names, 60)
+    return _tables(names, 24)

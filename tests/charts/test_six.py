@@ -51,8 +51,7 @@ def test_few_configs_are_drawn_and_escaped(
     assert f'fill="{paper}"' in text
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "theme"), list(zip(KINDS, ["light", "dark"] * 3, strict=True)))
 def test_two_hundred_configs_keep_their_rows_and_stay_small(
     kind: str, theme: str, many: dict[str, pl.DataFrame], svg: Callable[[Any], str]
 ) -> None:

@@ -58,7 +58,7 @@ def curves(
     lead = rows.filter(family=rows["family"][0])
     drawn = coloured(rows, limit, lead, "k")
     every = rows["label"].n_unique()
-    families = drawn["family"].unique(maintain_order=True).to_list()
+    families = rows["family"].unique(maintain_order=True).to_list()
     ks = drawn["k"].unique().sort().to_list()
     return finished(
         _panels(drawn, families, theme, width),
@@ -117,7 +117,7 @@ def _lines(rows: pl.DataFrame, drawn: pl.DataFrame, every: int, limit: int) -> l
     estimand = ", ".join(sorted(_frames.ESTIMANDS.get(kind, str(kind)) for kind in kinds))
     return [
         f"estimand: {estimand}; band: {level} interval of each k by itself, {method}",
-        *others_in_grey(drawn, every, limit, f"{drawn['family'][0]} at the largest k"),
+        *others_in_grey(drawn, every, limit, f"{rows['family'][0]} at the largest k"),
         _frames.left_out(rows, ["label"]),
     ]
 

@@ -47,7 +47,7 @@ def sequential(
         limit: Most points, from 10 to 2,000; longer paths are thinned evenly.
 
     Returns:
-        A chart of two panels whose `data` both have one row per pair drawn: the columns of the
+        A chart of two panels whose `data` has one row per pair drawn: the columns of the
         path unchanged.
 
     Raises:

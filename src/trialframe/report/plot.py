@@ -65,7 +65,7 @@ def estimates_of(
     keys = ["config", *(name for name in rows.columns if name not in _NUMBERS)]
     every = rows.sort(["value", *keys], descending=[True, *[False] * len(keys)], nulls_last=True)
     kept = every.head(limit)
-    labels = _frames.labels(kept.select(dict.fromkeys(keys)).rows())
+    labels = _frames.labels(kept.select(keys).rows())
     drawn = kept.with_columns(pl.Series("name", labels, dtype=pl.String))
     others = [name for name in names if name != metric]
     return charts.estimates(
