@@ -19,7 +19,7 @@ CELL = ("config", "case")
 KEY = (*CELL, "trial")
 KEEP = ("raise", "first", "last", "all")
 ABSENT = ("fail", "unscored")
-_ROW = "_row of the source"
+_ROW, _REPEATED = "_row of the source", "_repeated in the source"
 APART = 12
 """Columns at most that are looked at for what tells repeated keys apart."""
 
@@ -70,13 +70,16 @@ def unique(frame: pl.DataFrame, keep: str) -> tuple[pl.DataFrame, int]:
         return frame, 0
     if keep == "raise":
         raise TrialsError(_repeats(frame.filter(repeated)))
+    # a literal has no groups, so what is asked of groups must be a column
+    marked = frame.with_row_index(_ROW).with_columns(repeated.alias(_REPEATED))
     if keep == "all":
-        odd = repeated.any() & pl.lit(repeated).any().over(CELL)
-        return frame.with_columns(trial=pl.when(~odd).then("trial")), 0
-    order = pl.int_range(pl.len())
-    side = order.min() if keep == "first" else order.max()
-    kept = frame.filter(~pl.lit(repeated) | (order == side.over(key)))
-    return kept, frame.height - kept.height
+        alone = ~pl.col(_REPEATED).any().over(CELL)
+        kept = marked.with_columns(trial=pl.when(alone).then("trial"))
+    else:
+        place = pl.col(_ROW)
+        side = place.min() if keep == "first" else place.max()
+        kept = marked.filter(~pl.col(_REPEATED) | (place == side.over(key)))
+    return kept.drop(_ROW, _REPEATED), frame.height - kept.height
 
 
 def _repeats(rows: pl.DataFrame) -> str:
