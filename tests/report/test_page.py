@@ -276,6 +276,17 @@ def test_counts_are_not_audited_and_say_so(trials: pl.DataFrame) -> None:
     assert "**Sources**: a table in memory" in made
 
 
+def test_trials_on_another_engine_are_counted_there(
+    require: Callable[[str], Any], trials: pl.DataFrame
+) -> None:
+    duckdb = require("duckdb")
+    with duckdb.connect() as there:
+        made = tr.report(there.from_arrow(trials.to_arrow()), baseline="config_1", format="md")
+    assert "**Not audited**" in made
+    wanted = tr.report(tr.counts(trials), baseline="config_1", format="md")
+    assert made.partition("### ")[2] == wanted.partition("### ")[2]
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

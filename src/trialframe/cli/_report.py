@@ -14,7 +14,7 @@ from trialframe.cli._compare import ABOUT
 from trialframe.cli._estimate import Level, Resamples, Units, loaded
 from trialframe.cli._output import Output, say
 from trialframe.report.page.content import Asked, page_of
-from trialframe.report.page.make import TITLE, format_of, rendered
+from trialframe.report.page.make import TITLE, format_of, needed, rendered
 
 if TYPE_CHECKING:
     from trialframe.cli._estimate import Loaded
@@ -102,6 +102,7 @@ def report(
     Exit code 0, whatever the verdicts; with --gate 1 unless the candidate ships.
     """
     kind = format_of(format_, output)
+    needed(kind)
     groups = tuple(opt.parts(by))
     data = loaded(
         files,

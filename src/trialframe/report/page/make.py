@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from trialframe import _checks
+from trialframe._optional import require
 from trialframe.audit import audit
 from trialframe.counts import Counts
 from trialframe.counts import counts as count
 from trialframe.errors import ArgumentError, short
 from trialframe.read import read
+from trialframe.read._frames import to_lazy
 from trialframe.report.formats import replacing
 
 if TYPE_CHECKING:
@@ -75,7 +77,8 @@ def report(
     baseline, groups, cases that changed, flaky cases, all metrics, findings of the audit, methods
     and settings, with charts, tables to sort and filter, and every table unrounded as CSV.
     Markdown says the same in short, for pull requests. Do not use it on trials beyond memory:
-    count them first and hand over the counts, which are not audited.
+    count them first and hand over the counts, which are not audited; neither are trials that
+    stay on an engine (DuckDB, Spark, Ibis).
 
     Args:
         trials: Trials of any kind that `tr.counts` takes, files as in `tr.read`, or `Counts`.
@@ -107,6 +110,7 @@ def report(
         ArgumentError: Options that do not exist or do not go together.
         TrialsError: No rows, or rows that break the contract of trials.
         OSError: The file cannot be written.
+        ImportError: A web page without the extra "report"; Markdown needs none.
 
     Notes:
         Configs are compared with the baseline only, never all pairs. Where configs share no case
@@ -129,6 +133,7 @@ def report(
     from trialframe.report.page.content import Asked, page_of
 
     kind = format_of(format, path)
+    needed(kind)
     asked = Asked.checked(
         title=TITLE if title is None else title,
         sources=_sources(trials),
@@ -159,14 +164,27 @@ def report(
             threshold=threshold,
             **columns,
         )
-        given_counts = found.mapping is not None and "n" in found.mapping["column"].to_list()
-        findings = None if given_counts else audit(table, threshold=threshold, **columns)
+        counted = found.mapping is not None and "n" in found.mapping["column"].to_list()
+        elsewhere = to_lazy(table) is None  # on an engine of its own, which only counts there
+        audited = not counted and not elsewhere
+        findings = audit(table, threshold=threshold, **columns) if audited else None
         made = page_of(found, asked, findings)
     text = rendered(made, kind)
     if path is not None:
         with replacing(Path(path)) as file:
             file.write(text.encode())
     return text
+
+
+def needed(kind: str) -> None:
+    """See that a format can be made before anything is computed for it.
+
+    Raises:
+        ImportError: The extra "report" is not installed.
+    """
+    if kind == "html":
+        for module in ("jinja2", "altair", "vl_convert"):
+            require(module, extra="report", purpose="reports as web pages")
 
 
 def rendered(page: Page, kind: str) -> str:

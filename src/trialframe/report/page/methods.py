@@ -27,7 +27,9 @@ def findings(table: pl.DataFrame | None) -> Section:
     """What the audit found in the trials."""
     title = "Findings about the data"
     if table is None:
-        missing = "Counts were given, not the trials: an audit needs the trials themselves."
+        missing = (
+            "An audit needs the trials in memory: counts were given, or another engine's table."
+        )
         return Section(name="findings", title=title, lines=(missing,))
     told = dict(table["severity"].value_counts().rows())
     words = [counted(told.get(word, 0), word) for word in ("error", "warning")]

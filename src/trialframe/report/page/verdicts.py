@@ -138,7 +138,9 @@ def of_flaky(found: Flaky) -> Verdict:
 def of_findings(table: pl.DataFrame | None) -> Verdict:
     """Whether the trials support a claim."""
     if table is None:
-        text = "Counts were given, not the trials, so nothing is known of how they were made."
+        text = (
+            "Counts were given, or trials on another engine, so nothing is known of their making."
+        )
         return Verdict(word="Not audited", tone="open", sentence=text, section="findings")
     rules = {
         word: table.filter(pl.col("severity") == word)["rule"].to_list()
