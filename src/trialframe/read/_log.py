@@ -336,12 +336,12 @@ def cast(value: Any, dtype: Any, factor: float = 1.0) -> Any:
         raise ValueError("a number is needed")  # noqa: TRY004 - one kind of error for all values
     if isinstance(value, float) and not math.isfinite(value):
         return None
+    scaled = value * factor if factor != 1.0 or isinstance(value, float) else value
+    if abs(scaled) > LARGEST:
+        raise ValueError("a number below 2^53 is needed")
     if dtype is pl.Int64:
-        scaled = value * factor if factor != 1.0 or isinstance(value, float) else value
-        if abs(scaled) > LARGEST:
-            raise ValueError("a number below 2^53 is needed")
         return math.floor(scaled + 0.5) if isinstance(scaled, float) else scaled
-    return float(value) * factor
+    return float(scaled)
 
 
 def as_text(value: Any) -> str:
