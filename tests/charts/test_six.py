@@ -228,6 +228,7 @@ def test_flakes_are_told_from_single_and_missing_trials(svg: Callable[[Any], str
 
 def test_blocks_of_a_flake_map_add_up(many: dict[str, pl.DataFrame]) -> None:
     counts = many["flakes"]
+    counts = pl.concat([counts, counts.with_columns(pl.col("case") + "-again")])
     chart = charts.flakes(counts)
     flaky = counts.filter((pl.col("c") > 0) & (pl.col("c") < pl.col("n")))
     assert chart.data["flaky"].sum() == flaky.height
