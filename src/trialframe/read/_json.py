@@ -105,7 +105,9 @@ def _typed(source: str | bytes, schema: pl.Schema, path: str, facts: Survey) -> 
             return None  # text with a colon that is not among those of the file
         nulls += block.count(null)
     if left:
-        left -= nulls - _in_text(frame, ": ?null")
+        # an object in a column of text has become text, with a space after its colons
+        objects = _in_text(frame, r"^[\[{]")
+        left -= nulls - _in_text(frame, ": ?null" if objects else null.decode())
     return None if left else frame
 
 
