@@ -143,6 +143,7 @@ def read_logs(found: Found, choice: Choice) -> Logs:
         ArgumentError: A choice is missing: of a metric, or of a threshold.
     """
     unread = list(found.unread)
+    _refuse_idle_metric([kind for _, kind in found.logs], choice)
     work = _without_copies(_selected(found.logs, choice, unread), choice, unread)
     with ThreadPoolExecutor(_workers(len(work))) as pool:
         done = pool.map(lambda item: _read_one(item[0], item[1], choice), work)
@@ -163,6 +164,15 @@ def read_logs(found: Found, choice: Choice) -> Logs:
         frame=table,
         unread=pl.DataFrame(unread, schema=UNREAD, orient="row"),
         fields=takes,
+    )
+
+
+def _refuse_idle_metric(kinds: Sequence[LogFormat], choice: Choice) -> None:
+    """Raise when a score was chosen, and logs of these kinds have one verdict."""
+    if choice.metric is None or not kinds or any(kind.metric for kind in kinds):
+        return
+    raise ArgumentError(
+        f"metric={choice.metric!r}: logs of {kinds[0].title} have one verdict a trial. Leave it out."
     )
 
 
