@@ -11,7 +11,7 @@ import polars as pl
 if TYPE_CHECKING:
     from pathlib import Path
 
-WRITERS, RUNS = 4, 5
+WRITERS, RUNS = 3, 2
 
 CHILD = """
 import sys

@@ -113,7 +113,10 @@ def test_one_run_may_hold_results_of_several_settings(place: Any) -> None:
     found = runs(place, "groups", "level")
     assert found == sorted(
         [
-            *(("one", n, f'{{"group":{g}}}', 0.95) for n, g in zip(NAMES, ("null", 0), strict=False)),
+            *(
+                ("one", n, f'{{"group":{g}}}', 0.95)
+                for n, g in zip(NAMES, ("null", 0), strict=False)
+            ),
             ("one", NAMES[0], "{}", 0.9),
             ("one", NAMES[1], "{}", 0.95),
         ]

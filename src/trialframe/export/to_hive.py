@@ -47,7 +47,7 @@ def write(job: Job) -> None:
         draft = draft_of(folder)
         try:
             draft.mkdir()
-            _keep(folder, draft, {file for file in files if file not in changed})
+            _keep(folder, draft, changed)
             _write_parts(made, draft, by, job.table)
             for place in (draft, *(path for path in draft.rglob("*") if path.is_dir())):
                 synced(place)
@@ -138,9 +138,10 @@ def _name(run_id: str) -> str:
     return f"run-{hashlib.sha256(run_id.encode()).hexdigest()[:16]}.parquet"
 
 
-def _keep(folder: Path, draft: Path, kept: set[Path]) -> None:
-    """Link what stays into the draft; copy where the file system has no links."""
-    for file in sorted(kept):
+def _keep(folder: Path, draft: Path, changed: set[Path]) -> None:
+    """Link what stays into the draft, whatever it is; copy where there are no links."""
+    every = (path for path in folder.rglob("*") if path.is_symlink() or path.is_file())
+    for file in sorted(set(every) - changed):
         place = draft / file.relative_to(folder)
         place.parent.mkdir(parents=True, exist_ok=True)
         try:
