@@ -88,9 +88,11 @@ def from_logs(report: pl.DataFrame, raw: Raw) -> pl.DataFrame:
     if not raw.taken:
         return report
     rows = []
+    named = set(report["column"])
     for name, source, how, note in report.rows():
         take = raw.taken.get(source)
-        if take is None or how not in {"name", "alias", "unused"}:
+        replaced = not name and source in named
+        if take is None or replaced or how not in {"name", "alias", "unused"}:
             rows.append((name, source, how, note))
         else:
             shown = name or source

@@ -172,7 +172,8 @@ def _refuse_idle_metric(kinds: Sequence[LogFormat], choice: Choice) -> None:
     if choice.metric is None or not kinds or any(kind.metric for kind in kinds):
         return
     raise ArgumentError(
-        f"metric={choice.metric!r}: logs of {kinds[0].title} have one verdict a trial. Leave it out."
+        f"metric={choice.metric!r}: logs of {kinds[0].title} have one verdict a trial. Leave it "
+        "out."
     )
 
 
