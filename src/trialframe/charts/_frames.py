@@ -101,7 +101,7 @@ def axis(unit: str | None, title: str, *, points: bool = False, **more: Any) -> 
         MONEY: "'$' + format(datum.value / 1000000, ',.7~f')",
         "milliseconds": "format(datum.value / 1000, ',.6~f') + ' s'",
     }.get(unit or "")
-    made = {"title": title, "labelOverlap": True, **more}
+    made = {"title": title, "labelOverlap": True, "labelSeparation": 5, "tickCount": 6, **more}
     return made if written is None else made | {"labelExpr": written}
 
 

@@ -51,7 +51,7 @@ def rows(
     x = alt.X(
         "value:Q",
         scale=alt.Scale(zero=zero or unit == "trials", padding=8),
-        axis=alt.Axis(**axis(unit, title, points=zero, orient=orient, tickCount=6)),
+        axis=alt.Axis(**axis(unit, title, points=zero, orient=orient)),
     )
     present = [name for name in states if name in set(frame["state"])]
     legend = alt.Legend(title=None, orient="top", direction="horizontal", labelLimit=360)

@@ -118,7 +118,7 @@ def finished(
     now = look(theme)
     letters = max(30, int(width / _LETTER))
     subtitle = [piece for line in lines if line for piece in wrap(line, letters)]
-    head = {"text": wrap(title, max(24, int(letters * 0.82))), "subtitle": subtitle}
+    head = {"text": wrap(title, max(24, int(width / 8.3))), "subtitle": subtitle}
     size = {"width": width, "autosize": {"type": "fit-x", "contains": "padding"}} if fit else {}
     made: Chart = chart.properties(title=head, description=alt, **size).configure(
         background=now.paper,

@@ -73,6 +73,7 @@ def flakes(
             "cases from the easiest (left) to the hardest, configs from the best down",
             "flaky: some of the scored trials of the case pass and some fail",
             note,
+            "" if every else "no case has two scored trials: nothing can be said of flakiness",
             _frames.left_out(frame),
             _frames.truncated(rows, frame["config"].n_unique(), "config", "the flakiest"),
         ],
@@ -210,11 +211,15 @@ def _blocks(cells: pl.DataFrame, names: list[str], size: int, theme: str) -> tup
     )
     domain = blocks["place"].unique().sort().to_list()
     ends = {"light": ["#ece5d8", "#e69f00", "#5b3a00"], "dark": ["#262b31", "#b98a1d", "#ffe9a8"]}
-    chart = (
+    axes = _axes(names, labels=False, title="blocks of cases, easiest first", domain=domain)
+    pale = _colours(now, theme)["one trial"]
+    unknown = alt.Chart(blocks).transform_filter("datum.known === 0").mark_rect(color=pale)
+    cells_known = (
         alt.Chart(blocks)
-        .mark_rect(stroke=now.paper, strokeWidth=0.5)
+        .transform_filter("datum.known > 0")
+        .mark_rect()
         .encode(
-            **_axes(names, labels=False, title="blocks of cases, easiest first", domain=domain),
+            **axes,
             color=alt.Color(
                 "share:Q",
                 scale=alt.Scale(domain=[0, 0.5, 1], range=ends[theme], interpolate="rgb"),
@@ -233,10 +238,8 @@ def _blocks(cells: pl.DataFrame, names: list[str], size: int, theme: str) -> tup
             ],
         )
     )
-    return (
-        chart,
-        f"each cell: up to {size:,} cases of like difficulty; empty: no case with two trials",
-    )
+    chart = alt.layer(unknown.encode(**axes), cells_known, data=blocks)
+    return chart, f"each cell: up to {size:,} cases of like difficulty; grey: none with two trials"
 
 
 def _extremes(marked: pl.DataFrame) -> str:

@@ -32,12 +32,14 @@ INTERVALS = 40
 TALL = 0.6
 """Height of the chart by its width."""
 PLACES = {
-    "right above": ("left", -7),
-    "left above": ("right", -7),
-    "right below": ("left", 9),
-    "left below": ("right", 9),
+    "right above": ("left", 9, -7),
+    "left above": ("right", -9, -7),
+    "right below": ("left", 9, 9),
+    "left below": ("right", -9, 9),
+    "above": ("center", 0, -14),
+    "below": ("center", 0, 15),
 }
-"""Where a name may stand beside its point: alignment and pixels downwards."""
+"""Where a name may stand beside its point: alignment, pixels to the right and downwards."""
 
 
 def frontier(frame: pl.DataFrame, *, theme: Theme = "light", width: int = WIDTH) -> Chart:
@@ -157,9 +159,9 @@ def _labelled(frame: pl.DataFrame) -> pl.DataFrame:
 def _names(base: Any, y: Any, ink: str) -> list[Any]:
     """Names beside their points, one layer a place."""
     layers = []
-    for place, (align, dy) in PLACES.items():
+    for place, (align, dx, dy) in PLACES.items():
         texts = base.transform_filter(f"datum.place === '{place}'").mark_text(
-            align=align, dx=9 if align == "left" else -9, dy=dy, color=ink, fontSize=11
+            align=align, dx=dx, dy=dy, color=ink, fontSize=11
         )
         layers.append(texts.encode(y=y, text="label:N"))
     return layers
@@ -179,16 +181,16 @@ def _placed(drawn: pl.DataFrame, domain: tuple[float, float], width: int) -> lis
         )
         for row in drawn.iter_rows(named=True)
     ]
-    taken = [(x - 5, y - 5, x + 5, y + 5) for x, y in spots]
     made: list[str | None] = [None] * drawn.height
     wanted = [i for i, on in enumerate(drawn["pareto"]) if on or few]
+    taken = [(spots[i][0] - 5, spots[i][1] - 5, spots[i][0] + 5, spots[i][1] + 5) for i in wanted]
     for i in wanted[:NAMES]:
         long = 6.2 * wide(drawn["label"][i])
-        for place, (align, dy) in PLACES.items():
+        for place, (align, dx, dy) in PLACES.items():
             x, y = spots[i]
-            left = x + 9 if align == "left" else x - 9 - long
+            left = x + dx - {"left": 0.0, "right": long, "center": long / 2}[align]
             box = (left, y + dy - 6, left + long, y + dy + 6)
-            clear = all(_apart(box, other) for j, other in enumerate(taken) if j != i)
+            clear = all(_apart(box, other) for other in taken)
             if clear and left > 0 and left + long < across + 20:
                 made[i] = place
                 taken.append(box)

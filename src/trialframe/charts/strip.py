@@ -9,7 +9,7 @@ import polars as pl
 from trialframe import _checks
 from trialframe.charts import _frames
 from trialframe.charts._theme import WIDTH, altair, finished, look
-from trialframe.display import counted, differing, shown, unit_of
+from trialframe.display import counted, cut, differing, shown, unit_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 NEEDS = ("case", "value_baseline", "value_candidate", "diff")
 COSTS = ("micro-dollars", "milliseconds", "tokens")
 """Units of what one wants less of."""
+SIDE = 28
+"""Characters of a side's name in the title."""
 NAMED = 40
 """Cases up to which every one has its name below it."""
 
@@ -59,7 +61,7 @@ def strip(
     known = frame.drop_nulls(["value_baseline", "value_candidate", "diff"])
     unit = unit_of(metric)
     drawn = _lines_of(known, limit, unit)
-    baseline, candidate = map(_frames.named, sides)
+    baseline, candidate = (cut(_frames.named(side), SIDE) for side in sides)
     wins, losses = (
         known.filter(found).height for found in (pl.col("diff") > 0, pl.col("diff") < 0)
     )
@@ -126,11 +128,11 @@ def _layers(drawn: pl.DataFrame, metric: str, unit: str, theme: str) -> Any:
         "lower": (now.good if unit in COSTS else now.bad, "triangle-down"),
     }
     present = [name for name in styles if name in set(drawn["state"])]
-    few = drawn.height <= NAMED
+    few, thin = drawn.height <= NAMED, drawn.height > 150
     x = alt.X(
         "label:N",
         title=None if few else "cases, from the largest loss to the largest win",
-        scale=alt.Scale(domain=drawn["label"].to_list()),
+        scale=alt.Scale(domain=drawn["label"].to_list(), paddingInner=0 if thin else 0.2),
         axis=alt.Axis(labels=few, ticks=False, domain=False, labelAngle=-60, labelLimit=150),
     )
     y = alt.Y(
@@ -153,12 +155,11 @@ def _layers(drawn: pl.DataFrame, metric: str, unit: str, theme: str) -> Any:
         alt.Tooltip("cases:Q", title="cases"),
     ]
     base = alt.Chart(drawn).encode(x=x, color=colour, tooltip=told)
-    thin = drawn.height > 150
     size = 14 if thin else 34
+    # lines as thin as these would shimmer: bars that touch do not
+    moved = base.mark_bar(opacity=0.6, strokeWidth=0) if thin else base.mark_rule(strokeWidth=2)
     layers = [
-        base.mark_rule(opacity=0.75, strokeWidth=1 if thin else 2).encode(
-            y=alt.Y("value_baseline:Q"), y2="value_candidate:Q"
-        ),
+        moved.encode(y=alt.Y("value_baseline:Q"), y2="value_candidate:Q"),
         base.mark_tick(opacity=0.9, thickness=1.5, width=3 if thin else 7).encode(
             y=alt.Y("value_baseline:Q")
         ),
