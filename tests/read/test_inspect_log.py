@@ -8,6 +8,7 @@ import logging
 import math
 import zipfile
 from collections import defaultdict
+from datetime import datetime
 from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 
 import trialframe as tr
 from trialframe.errors import ArgumentError, SourceError, TrialframeError, TrialsError
+from trialframe.read import _bounded
 from trialframe.read._formats import LOGS, recognised
 from trialframe.read.inspect_log import value_to_float
 
@@ -179,10 +181,16 @@ def test_columns_hold_what_the_log_says() -> None:
     row = frame.row(
         by_predicate=(pl.col("case") == "toy_sums/long") & (pl.col("trial") == 1), named=True
     )
+    with _bounded.Archive(FIXTURES / "epochs3.eval") as archive:
+        run = archive.json("header.json")["eval"]
+        summaries = archive.json("summaries.json")
+    told = next(one for one in summaries if (one["id"], one["epoch"]) == ("long", 1))
     known = {
-        "tokens_in": 140,
-        "tokens_out": 21,
-        "duration_ms": 19,
+        "tokens_in": told["model_usage"]["mockllm/toy"]["input_tokens"],
+        "tokens_out": told["model_usage"]["mockllm/toy"]["output_tokens"],
+        "duration_ms": round(told["total_time"] * 1000),
+        "working_ms": round(told["working_time"] * 1000),
+        "started_at": datetime.fromisoformat(told["started_at"]),
         "seed": "11",
         "task": "toy_sums",
         "solver": "answer",
@@ -192,10 +200,9 @@ def test_columns_hold_what_the_log_says() -> None:
         "metadata.topic": "carrying",
         "metadata.digits": 2,
         "task_args.style": "plain",
-        "run_id": "NkKt2LsQhZpgvhy7UTd5Yr",
+        "run_id": run["run_id"],
     }
     assert {name: row[name] for name in known} == known
-    assert row["started_at"].utcoffset().total_seconds() == 0
     errors = frame.filter(pl.col("error").is_not_null())
     assert errors["error"].str.starts_with("RuntimeError('calculator").all()
     assert frame["duration_ms"].dtype == frame["tokens_in"].dtype == pl.Int64
@@ -482,6 +489,7 @@ def test_metadata_are_labels_of_the_sample(log: Callable[..., Path]) -> None:
                 "size": n,
                 "text": "word " * 200,
                 "nested": {"a": 1},
+                "huge": [1, 0.5, 10**320][n],
                 "long": "Key removed from summary (> 1k)",
                 "score": 3,
             },
@@ -490,7 +498,8 @@ def test_metadata_are_labels_of_the_sample(log: Callable[..., Path]) -> None:
     ]
     frame = rows(log(samples))
     names = [name for name in frame.columns if name.startswith("metadata.")]
-    assert names == ["metadata.repo", "metadata.size", "metadata.score"]
+    assert names == ["metadata.repo", "metadata.size", "metadata.huge", "metadata.score"]
+    assert frame["metadata.huge"].dtype == pl.String
     counts = tr.counts(frame, cluster="metadata.repo")
     assert counts.frame["cluster"].unique().to_list() == ["a/b"]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -433,13 +434,18 @@ def _further(more: Sequence[Mapping[str, Any]], taken: set[str]) -> pl.DataFrame
             series.append(pl.Series(label, values, dtype=pl.Boolean))
         elif kinds == {int} and all(v is None or abs(v) <= LARGEST for v in values):
             series.append(pl.Series(label, values, dtype=pl.Int64))
-        elif kinds and kinds <= {int, float}:
+        elif kinds and kinds <= {int, float} and not any(map(_too_long, values)):
             real = [None if v is None or not math.isfinite(v) else float(v) for v in values]
             series.append(pl.Series(label, real, dtype=pl.Float64))
         else:
             text = [None if v is None else as_text(v) for v in values]
             series.append(pl.Series(label, text, dtype=pl.String))
     return pl.DataFrame(series)
+
+
+def _too_long(value: Any) -> bool:
+    """Whether an integer is none of those that are floats as well."""
+    return isinstance(value, int) and abs(value) > sys.float_info.max
 
 
 MOST_EXTRAS = 200
