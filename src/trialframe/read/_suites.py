@@ -50,6 +50,12 @@ def fields(place: str) -> tuple[Take, ...]:
     return tuple(takes)
 
 
+def needed(takes: Iterable[Take], measured: Iterable[Mapping[str, Any]]) -> tuple[Take, ...]:
+    """The fields without those of properties that no test has: most suites measure nothing."""
+    found = {name for row in measured for name in row}
+    return tuple(t for t in takes if t.column not in MEASURED or t.column in found)
+
+
 def _spellings() -> dict[str, tuple[str, float]]:
     found = {"cost": ("cost_uusd", 1e6)}
     for name in MEASURED:

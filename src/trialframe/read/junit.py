@@ -332,9 +332,9 @@ def _table(log: Log, rows: list[tuple[str, dict[str, Any]]]) -> pl.DataFrame:
     _suites.typed(more)
     for (_, row), extras in zip(rows, more, strict=True):
         row["extras"] = {name: value for name, value in extras.items() if value is not None}
-    fields = FIELDS
+    fields = _suites.needed(FIELDS, (row["testcase"]["properties"] for _, row in rows))
     if metric is not None:
-        fields = tuple(take for take in FIELDS if take.column != "passed")
+        fields = tuple(take for take in fields if take.column != "passed")
     return log.table(rows, fields, extras=lambda row: dict(row["extras"]))
 
 

@@ -86,7 +86,8 @@ def read(log: Log) -> pl.DataFrame:
     _suites.typed(extras)
     for (_, record), more in zip(rows, extras, strict=True):
         record["extras"] = more
-    return log.table(rows, FIELDS, extras=lambda record: dict(record["extras"]))
+    fields = _suites.needed(FIELDS, (record["properties"] for _, record in rows))
+    return log.table(rows, fields, extras=lambda record: dict(record["extras"]))
 
 
 def _has_id(log: Log, number: int, test: Mapping[str, Any]) -> bool:
