@@ -167,10 +167,10 @@ def plot(
         >>> trials = tr.simulate(configs=["base", "new"], cases=60, trials=4, lift=0.2, seed=1)
         >>> chart = tr.plot(tr.leaderboard(tr.counts(trials)), theme="dark")
         >>> chart.data.select("label", "state", "text").rows()
-        [('new', 'plausibly best', '65.0 % [57.4, 71.9]'),
-         ('base', 'significantly worse than the best', '49.2 % [42.6, 55.8]')]
+        [('new', 'plausibly best', '69.6 % [60.6, 77.3]'),
+         ('base', 'significantly worse than the best', '47.1 % [39.3, 55.0]')]
         >>> print(chart.description.partition(";")[0])
-        Leaderboard with intervals. new is first of 2 with 65.0 % [57.4, 71.9] in pass@1
+        Leaderboard with intervals. new is first of 2 with 69.6 % [60.6, 77.3] in pass@1
     """
     if isinstance(what, Result):
         _refuse_unknown(what.plot, options, kind)
