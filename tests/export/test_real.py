@@ -79,6 +79,12 @@ def test_passwords_stay_out_of_sight(address: str) -> None:
     assert "s3cr" not in told
 
 
+def test_the_rest_of_an_address_goes_to_the_driver_as_it_is() -> None:
+    target = target_of("postgresql://u:a+b%20c@h/d?x=p+q%2F&schema=a%20b&y=1", "counts")
+    assert target.address == "postgresql://u:a+b%20c@h/d?x=p+q%2F&y=1"
+    assert target.schema == "a b"
+
+
 def test_a_wrong_password_is_not_told(postgres: str, require: Callable[[str], Any]) -> None:
     require("adbc_driver_postgresql")
     require("adbc_driver_manager")

@@ -6,7 +6,7 @@ import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from trialframe.errors import ArgumentError, short
 
@@ -119,14 +119,15 @@ def _server(text: str) -> Target:
     """A PostgreSQL address, its schema taken out and its password kept from sight."""
     try:
         parts = urlsplit(text)
-        words = parse_qsl(parts.query, keep_blank_values=True)
     except ValueError:
         raise ArgumentError(
             "the address of the PostgreSQL server cannot be read: write it as "
             "postgresql://USER@HOST:PORT/DATABASE?schema=SCHEMA."
         ) from None
-    schema = next((value for name, value in words if name == "schema"), "")
-    kept = urlencode([(name, value) for name, value in words if name != "schema"], safe="/")
+    words = [word for word in parts.query.split("&") if word]
+    schemas = [word.partition("=")[2] for word in words if word.startswith("schema=")]
+    schema = unquote(schemas[0]) if schemas else ""
+    kept = "&".join(word for word in words if not word.startswith("schema="))
     user, colon, _ = parts.netloc.rpartition("@")[0].partition(":")
     host = parts.netloc.rpartition("@")[2]
     seen = f"{user}{':***' if colon else ''}@{host}" if user or colon else host
@@ -141,9 +142,10 @@ def _server(text: str) -> Target:
 def without_password(message: str, target: Target) -> str:
     """A message of a driver with the password of an address blotted out."""
     parts = urlsplit(target.address)
-    raw = parts.netloc.rpartition("@")[0].partition(":")[2]
-    secrets = {raw, unquote(raw)}
-    secrets |= {value for name, value in parse_qsl(parts.query) if "password" in name}
+    words = (word.partition("=") for word in parts.query.split("&"))
+    found = {value for name, _, value in words if "password" in name}
+    found.add(parts.netloc.rpartition("@")[0].partition(":")[2])
+    secrets = found | {unquote(secret) for secret in found}
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         message = message.replace(secret, "***")
     return message
