@@ -260,21 +260,33 @@ class Log:
             ArgumentError: A score is neither 0 nor 1, and no threshold was given.
             SourceError: In strict reading, a value has the wrong type.
         """
-        rows: list[list[Any]] = []
-        more: list[Mapping[str, Any]] = []
-        for place, record in records:
+        placed = list(records)
+        found = _at_once([record for _, record in placed], fields)
+        if found is None:
+            kept, found = self._one_by_one(placed, fields)
+        else:
+            kept = [record for _, record in placed]
+        frame = pl.DataFrame(found)
+        more = [extras(record) for record in kept] if extras else []
+        if any(more):
+            frame = frame.hstack(_further(more, set(frame.columns) | EXTRAS.keys()))
+        return self.finished(frame)
+
+    def _one_by_one(
+        self, placed: Iterable[tuple[str, Mapping[str, Any]]], fields: Sequence[Take]
+    ) -> tuple[list[Mapping[str, Any]], list[pl.Series]]:
+        """Records and columns, without the records that do not fit, which are skipped."""
+        rows, kept = [], []
+        for place, record in placed:
             try:
                 row = [take.value(record) for take in fields]
             except (ValueError, TrialframeError) as error:
                 self.skip(place, str(error))
                 continue
             rows.append(row)
-            more.append(extras(record) if extras else {})
+            kept.append(record)
         schema = {take.column: take.kind for take in fields}
-        frame = pl.DataFrame(rows, schema=schema, orient="row")
-        if any(more):
-            frame = frame.hstack(_further(more, set(frame.columns) | EXTRAS.keys()))
-        return self.finished(frame)
+        return kept, pl.DataFrame(rows, schema=schema, orient="row").get_columns()
 
     def finished(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Add the file's name, and the verdict where there is only a score."""
@@ -285,16 +297,17 @@ class Log:
         return frame.hstack(made)
 
     def _verdict(self, score: pl.Series) -> pl.Series:
-        if self.threshold is not None:
-            return (score >= self.threshold).alias("passed")
-        odd = score.filter(score.is_not_null() & ~score.is_in([0.0, 1.0]))
-        if odd.len():
+        scores = score.to_list()  # most logs have few rows, and many logs have one
+        least = 1.0 if self.threshold is None else self.threshold
+        passed = [None if value is None else value >= least for value in scores]
+        odd = [value for value in scores if value not in {None, 0.0, 1.0}]
+        if odd and self.threshold is None:
             raise ArgumentError(
-                f"{short(str(self.path))} has the score {odd[0]:g}, and {odd.len():,} scores in "
+                f"{short(str(self.path))} has the score {odd[0]:g}, and {len(odd):,} scores in "
                 "all that are neither 0 nor 1. Say from which score on a trial passes, for example "
                 "threshold=1, or threshold=0.5."
             )
-        return (score == 1.0).alias("passed")
+        return pl.Series("passed", passed, dtype=pl.Boolean)
 
 
 def constant(name: str, value: Any, dtype: Any, height: int) -> pl.Series:
@@ -315,6 +328,66 @@ def at(record: Any, path: str) -> Any:
             return None
         record = record[name]
     return None
+
+
+def _at_once(
+    records: Sequence[Mapping[str, Any]], fields: Sequence[Take]
+) -> list[pl.Series] | None:
+    """The columns of records whose values all have the plain types of JSON; None for others."""
+    made = []
+    for take in fields:
+        try:
+            values = _all_at(records, take.path or take.column)
+            if take.made is not None:
+                values = [take.made(value) for value in values]
+            column = _plain(take, values)
+        except (*MALFORMED, OverflowError, TrialframeError, pl.exceptions.PolarsError):
+            return None  # whatever it is, it is found again with its place
+        if column is None:
+            return None
+        made.append(column)
+    return made
+
+
+def _all_at(records: Sequence[Any], path: str) -> list[Any]:
+    """What `at` finds in every record, level by level."""
+    while True:
+        name, dot, rest = path.partition(".")
+        if not dot or any(type(item) is not dict or path in item for item in records):
+            if dot:
+                return [at(item, path) for item in records]
+            return [item.get(path) if type(item) is dict else at(item, path) for item in records]
+        records, path = [item.get(name) for item in records], rest
+
+
+def _plain(take: Take, values: list[Any]) -> pl.Series | None:
+    """Values as a column; None unless all of them are what the column is made of."""
+    name, dtype = take.column, take.kind
+    kinds = set(map(type, values)) - {type(None)}
+    if dtype is pl.String and kinds <= {str, int}:
+        texts = values if kinds <= {str} else [v if v is None else as_text(v) for v in values]
+        return pl.Series(name, texts, dtype=pl.String)
+    if dtype is pl.Boolean and kinds <= {bool}:
+        return pl.Series(name, values, dtype=pl.Boolean)
+    if dtype in {pl.Int64, pl.Float64} and kinds <= {int, float}:
+        return _numbers(take, values, whole=kinds <= {int})
+    if isinstance(dtype, pl.Datetime) and kinds <= {str}:
+        return pl.Series(name, [v if v is None else as_time(v) for v in values], dtype=dtype)
+    return None
+
+
+def _numbers(take: Take, values: list[Any], *, whole: bool) -> pl.Series | None:
+    """Numbers in the unit of the column, as `cast` makes them; None if one is too large."""
+    if whole and take.factor == 1.0 and take.kind is pl.Int64:
+        found = pl.Series(take.column, values, dtype=pl.Int64)
+    else:
+        real = [value if value is None or math.isfinite(value) else None for value in values]
+        found = pl.Series(take.column, real, dtype=pl.Float64, strict=False) * take.factor
+    if any(abs(value) > LARGEST for value in found.to_list() if value is not None):
+        return None
+    if take.kind is pl.Int64 and found.dtype == pl.Float64:
+        return (found + 0.5).floor().cast(pl.Int64)
+    return found
 
 
 def cast(value: Any, dtype: Any, factor: float = 1.0) -> Any:
