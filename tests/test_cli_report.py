@@ -105,6 +105,16 @@ def test_bad_input_is_one_line_and_exit_2(
     assert message in told.err.splitlines()[-1]
 
 
+def test_a_page_is_not_poured_into_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert main(["report", BOARD]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "--output" in told.err
+
+
 def test_its_own_input_is_not_overwritten(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -303,6 +303,11 @@ def test_paper_gets_every_row_and_no_controls(visit: Any, address: str) -> None:
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.locator("figure .light svg").first.is_visible()
     assert not page.locator("figure .dark svg").first.is_visible()
+    heads = page.eval_on_selector_all(
+        "#flaky-cases-rows thead th",
+        "all => all.map(e => [getComputedStyle(e, '::before').content, e.innerText])",
+    )
+    assert heads[0] == ['"case"', ""], "a head with a button is not repeated on every sheet"
     assert page.pdf().startswith(b"%PDF")
     page.emulate_media(media="screen")
     page.wait_for_function("document.querySelectorAll('#flaky-cases-rows tbody tr').length === 15")

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trialframe as tr
+from trialframe.report import notes as remarks
 from trialframe.report.page import verdicts
 from trialframe.report.page.columns import signed, texts
 from trialframe.report.page.model import Column, Page, Section, Table, Verdict
@@ -169,6 +170,21 @@ def test_cases_that_got_worse_are_named() -> None:
     assert "**1 got worse**: 1 of 40 shared cases got worse for certain, none better." in made
     assert "First: case\\_00." in made
     assert "| case\\_00 | regression | 15 of 20 | 0 of 20 |" in made
+
+
+def test_warnings_that_differ_in_their_numbers_are_one() -> None:
+    rows = [
+        {"config": name, "metric": "pass@1", "estimand": "cases", "warnings": text}
+        for name, text in (
+            ("a", "coverage 89.0% against 90.5%; small suite: 7 cases"),
+            ("b", "coverage 89.0% against 1,066.9%; small suite: 7 cases"),
+            ("c", "coverage 88.5% against 97%"),
+        )
+    ]
+    assert list(remarks.warnings(rows)) == [
+        "coverage 88.5 to 89.0% against 90.5 to 1,066.9% (all 3 configs)",
+        "small suite: 7 cases (a, b)",
+    ]
 
 
 def test_sentences_write_out_what_cannot_be_seen() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from trialframe.cli import _options as opt
 from trialframe.cli._compare import ABOUT
 from trialframe.cli._estimate import Level, Resamples, Units, loaded
 from trialframe.cli._output import Output, say
+from trialframe.errors import ArgumentError
 from trialframe.report.page.content import Asked, page_of
 from trialframe.report.page.make import TITLE, format_of, needed, rendered
 
@@ -102,6 +104,10 @@ def report(
     Exit code 0, whatever the verdicts; with --gate 1 unless the candidate ships.
     """
     kind = format_of(format_, output)
+    if kind == "html" and output is None and sys.stdout.isatty():
+        raise ArgumentError(
+            "a page is no text for a terminal: name a file with --output, or choose --format md."
+        )
     needed(kind)
     groups = tuple(opt.parts(by))
     data = loaded(
