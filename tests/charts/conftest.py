@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
 
 import polars as pl
 import pytest
@@ -31,6 +32,7 @@ def svg(require: Callable[[str], Any]) -> Callable[[Any], str]:
         text = converter.vegalite_to_svg(chart.to_json())
         assert text.startswith("<svg")
         assert "NaN" not in text
+        ET.fromstring(text)  # noqa: S314
         return str(text)
 
     return made

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+import trialframe as tr
 from trialframe import charts
 from trialframe.errors import ArgumentError, ColumnError
 
@@ -272,6 +273,31 @@ def test_the_front_is_that_of_the_table(few: dict[str, pl.DataFrame]) -> None:
     assert "not drawn: 1 config without a price" in head(charts.frontier(unpriced))
     with pytest.raises(ArgumentError, match="no config has a price"):
         charts.frontier(board.with_columns(cost_uusd=pl.lit(None, pl.Float64)))
+
+
+def test_names_that_break_pages_and_terminals_are_written_out(svg: Callable[[Any], str]) -> None:
+    names = ["a\x1b[31m\nb", "'; datum.x", '{"signal": "1"}', "x" * 3000, "", " ", "null", "\u202e"]
+    frame = pl.DataFrame(
+        {
+            "config": [name for name in names for _ in range(3)],
+            "case": ["\x07a", "b\nc", "<d>"] * len(names),
+            "n": 4,
+            "c": [4, 2, 0] * len(names),
+        }
+    )
+    counts = tr.Counts(frame)
+    found = tr.compare(counts, names[0], names[3])
+    for made in (
+        tr.leaderboard(counts),
+        tr.compare_all(counts, names[0]),
+        tr.summary(counts, metrics=["pass@1", "pass@2"]),
+        counts,
+        found,
+        tr.fit_irt(counts),
+    ):
+        text = svg(tr.plot(made))
+        assert "\u202e" not in text
+        assert "\x1b" not in text
 
 
 @pytest.mark.parametrize("cost", [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [0.0, 5.0, 5e9]])

@@ -55,12 +55,17 @@ def others(frame: pl.DataFrame, contract: Sequence[Column]) -> list[str]:
     return [name for name in frame.columns if name not in own]
 
 
-def labels(rows: Iterable[tuple[Any, ...]], room: int = ROOM) -> list[str]:
-    """Names of rows from their keys, on one line, cut so that no two look alike."""
-    whole = [
+def names(rows: Iterable[tuple[Any, ...]]) -> list[str]:
+    """Whole names of rows from their keys, on one line, what cannot be seen written out."""
+    return [
         " \u00b7 ".join(visible("none" if part is None else str(part)) for part in row)
         for row in rows
     ]
+
+
+def labels(rows: Iterable[tuple[Any, ...]], room: int = ROOM) -> list[str]:
+    """Names of rows from their keys, on one line, cut so that no two look alike."""
+    whole = names(rows)
     broad = {name for name in whole if wide(name) > len(name)}
     short = short_names((name for name in whole if name not in broad), room)
     short |= short_names(broad and (name for name in whole if name in broad), room // 2)

@@ -11,6 +11,7 @@ from trialframe.charts import _frames
 from trialframe.charts._lines import Axis, coloured, lines, others_in_grey
 from trialframe.charts._theme import SHAPES, WIDTH, altair, finished
 from trialframe.display import counted
+from trialframe.errors import visible
 
 if TYPE_CHECKING:
     from trialframe.charts._theme import Chart, Theme
@@ -55,16 +56,17 @@ def decay(
     rows = frame.with_columns(
         pl.Series("label", _frames.labels(frame.select("config").rows()), dtype=pl.String),
         pl.Series("text", texts, dtype=pl.String),
+        pl.Series("step", _frames.names(frame.select("bucket").rows()), dtype=pl.String),
     )
     drawn = coloured(rows, limit, rows, "index")
-    order = rows.sort("index")["bucket"].unique(maintain_order=True).to_list()
+    order = rows.sort("index")["step"].unique(maintain_order=True).to_list()
     layers = lines(
         drawn,
-        x=Axis(column="bucket", title=bucket, values=order, words=True),
+        x=Axis(column="step", title=visible(bucket), values=order, words=True),
         y=_frames.axis("share", metric),
         theme=theme,
         width=width,
-        tooltip={"label": "config", "bucket": bucket, "text": metric},
+        tooltip={"label": "config", "step": visible(bucket), "text": metric},
     )
     every = rows["label"].n_unique()
     empty = rows.filter(pl.col("value").is_null()).height

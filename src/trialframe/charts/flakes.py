@@ -185,8 +185,8 @@ def _cells(cells: pl.DataFrame, names: list[str], size: int, theme: str) -> tupl
                 legend=alt.Legend(title=None, orient="top", symbolType="square"),
             ),
             tooltip=[
-                alt.Tooltip("config:N"),
-                alt.Tooltip("case:N"),
+                alt.Tooltip("label:N", title="config"),
+                alt.Tooltip("case_label:N", title="case"),
                 alt.Tooltip("text:N", title="trials"),
                 alt.Tooltip("state:N"),
             ],
@@ -232,7 +232,7 @@ def _blocks(cells: pl.DataFrame, names: list[str], size: int, theme: str) -> tup
                 ),
             ),
             tooltip=[
-                alt.Tooltip("config:N"),
+                alt.Tooltip("label:N", title="config"),
                 alt.Tooltip("flaky:Q", title="flaky cases"),
                 alt.Tooltip("known:Q", title="of cases with two trials or more"),
             ],

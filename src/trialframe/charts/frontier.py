@@ -91,7 +91,7 @@ def frontier(frame: pl.DataFrame, *, theme: Theme = "light", width: int = WIDTH)
     told = [
         alt.Tooltip(f"{name}:N", title=title)
         for name, title in (
-            ("config", "config"),
+            ("name", "config"),
             ("text", str(first["metric"])),
             ("price", "a trial"),
             ("share", "on the front in resamples"),
@@ -142,6 +142,7 @@ def _labelled(frame: pl.DataFrame) -> pl.DataFrame:
     share = [row.get("pareto_share") for row in rows]
     return frame.with_columns(
         pl.Series("label", _frames.labels(frame.select("config").rows(), 24), dtype=pl.String),
+        pl.Series("name", _frames.names(frame.select("config").rows()), dtype=pl.String),
         pl.Series(
             "text",
             [_frames.estimate(r["value"], r["low"], r["high"], r["unit"]) for r in rows],

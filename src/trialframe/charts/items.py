@@ -59,6 +59,8 @@ def items(
         float(information["ability"].to_numpy().min()),
         float(information["ability"].to_numpy().max()),
     )
+    drawn = drawn.with_columns(name=_seen(drawn["case"]))
+    abilities = abilities.with_columns(name=_seen(abilities["config"]))
     inside = abilities.filter(pl.col("ability").is_between(*ends)).sort("ability")
     peak = information.sort("information", "ability").row(-1, named=True)
     upper = _curves(drawn, ends, theme, now).properties(width=inner, height=210)
@@ -84,6 +86,10 @@ def items(
         f"{counted(abilities.height, 'config')} lie between "
         f"{_ends(abilities)}.",
     )
+
+
+def _seen(column: pl.Series) -> pl.Series:
+    return pl.Series("name", _frames.names(column.to_frame().rows()), dtype=pl.String)
 
 
 def _ends(abilities: pl.DataFrame) -> str:
@@ -116,8 +122,11 @@ def _curves(drawn: pl.DataFrame, ends: tuple[float, float], theme: str, now: Loo
                 axis=alt.Axis(**_frames.axis("share", "chance to pass")),
             ),
             color=colour,
-            detail="case:N",
-            tooltip=[alt.Tooltip("case:N"), alt.Tooltip("b:Q", title="difficulty", format=".2f")],
+            detail="name:N",
+            tooltip=[
+                alt.Tooltip("name:N", title="case"),
+                alt.Tooltip("b:Q", title="difficulty", format=".2f"),
+            ],
         )
     )
 
@@ -137,6 +146,8 @@ def _information(
     if not inside.is_empty():
         ticks = alt.Chart(inside).mark_tick(color=now.bad, thickness=2, height=14)
         layers.append(
-            ticks.encode(x=x, y=alt.value(143), tooltip=[alt.Tooltip("config:N"), "ability:Q"])
+            ticks.encode(
+                x=x, y=alt.value(143), tooltip=[alt.Tooltip("name:N", title="config"), "ability:Q"]
+            )
         )
     return alt.layer(*layers)

@@ -33,7 +33,7 @@ def leaderboard(
         limit: Most rows to draw, best first; the subtitle says so when there are more.
 
     Returns:
-        A chart whose `data` has one row per config and group: `label`, the columns of the
+        A chart whose `data` has one row per config and group: `label`, `name`, the columns of the
         leaderboard unchanged, `text` and `state`.
 
     Raises:
@@ -52,7 +52,7 @@ def leaderboard(
         unit=first["unit"],
         title=str(first["metric"]),
         states={BEST: (now.good, "circle"), WORSE: (now.faint, "diamond")},
-        tooltip={"config": "config", "text": str(first["metric"]), "ranks": "rank"},
+        tooltip={"name": "config", "text": str(first["metric"]), "ranks": "rank"},
     )
     configs = counted(frame["config"].n_unique(), "config")
     return finished(
@@ -74,6 +74,7 @@ def _labelled(frame: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     ranks = pl.format("{} [{}, {}]", "rank", "rank_low", "rank_high")
     return frame.with_columns(
         pl.Series("label", _frames.labels(frame.select(*by, "config").rows()), dtype=pl.String),
+        pl.Series("name", _frames.names(frame.select(*by, "config").rows()), dtype=pl.String),
         pl.Series("text", texts, dtype=pl.String),
         ranks.alias("ranks"),
         pl.when("plausibly_best").then(pl.lit(BEST)).otherwise(pl.lit(WORSE)).alias("state"),
