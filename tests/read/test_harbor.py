@@ -194,3 +194,8 @@ def test_sample(shared_formats: Path) -> None:
         "NonZeroAgentExitCodeError",
         "VerifierTimeoutError",
     }
+
+
+def test_a_trial_in_the_place_of_a_job_is_a_trial(tmp_path: Path) -> None:
+    write(tmp_path / "result.json", harbor_trial("other"))
+    assert sorted(rows(job(tmp_path, harbor_trial()))["case"]) == ["fix", "other"]

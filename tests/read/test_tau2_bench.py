@@ -173,3 +173,9 @@ def test_verdicts_of_the_sample_calibrate(shared_formats: Path) -> None:
     trials = rows(shared_formats / "tau2-bench" / "judge_summary_airline_cot.json")
     cells = tr.calibrate(trials, label="label", judge="judge").table.row(0, named=True)
     assert cells["agreement"] == pytest.approx(18 / 45)
+
+
+def test_results_may_be_called_a_submission(tmp_path: Path) -> None:
+    write(tmp_path / "submission_run.json", tau2_results(tau2_simulation()))
+    write(tmp_path / "other.json", tau2_results(tau2_simulation("2")))
+    assert rows(tmp_path).height == 2

@@ -175,9 +175,10 @@ def test_metadata_alone_is_refused_and_beside_a_run_left_out(tmp_path: Path) -> 
 
 def test_one_trial_that_cannot_be_read_leaves_the_others(tmp_path: Path) -> None:
     odd = terminal_trial("u", is_resolved="yes")
-    path = write(tmp_path / "results.json", terminal_run(terminal_trial(), odd, 7))
+    path = write(tmp_path / "results.json", terminal_run(terminal_trial(), odd))
     with pytest.raises(SourceError, match=r"results\[1\].*is_resolved is 'yes'"):
         rows(path)
+    write(path, terminal_run(terminal_trial(), odd, 7))
     trials, unread = tr.read(path, errors="collect")
     assert trials.collect()["case"].to_list() == ["t"]
     assert sorted(unread["place"]) == ["results[1]", "results[2]"]
@@ -193,3 +194,16 @@ def test_one_trial_that_cannot_be_read_leaves_the_others(tmp_path: Path) -> None
 def test_samples(shared_formats: Path, name: str, expected: tuple[int, ...]) -> None:
     passed = rows(shared_formats / "terminal-bench" / name)["passed"]
     assert (len(passed), passed.sum(), (~passed).sum(), passed.null_count()) == expected
+
+
+def test_a_run_that_broke_off_hides_no_trial(tmp_path: Path) -> None:
+    shutil.copytree(FIXTURES / "toy-run", tmp_path / "toy-run")
+    path = tmp_path / "toy-run" / "results.json"
+    whole = json.loads(path.read_text("utf-8"))
+    write(path, whole | {"results": whole["results"][:13]})
+    with pytest.raises(SourceError, match=r"2 trials have a results.json of their own"):
+        rows(tmp_path)
+    trials, unread = tr.read(tmp_path, errors="collect")
+    assert (trials.collect().height, unread.height) == (13, 1)
+    path.unlink()
+    assert rows(tmp_path).height == 15

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trialframe.errors import SourceError, short
 from trialframe.read._log import Log, LogFormat, Take, clipped
+from trialframe.read._outline import head_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -63,7 +64,7 @@ def _answers(head: Head) -> bool:
 def select(paths: Sequence[Path]) -> tuple[list[Path], dict[Path, str]]:
     """Score files; answers hold no verdicts."""
     left = dict.fromkeys(
-        (path for path in paths if "_score" not in path.name and "_result" in path.name),
+        (path for path in paths if "_result" in path.name and _answers(head_of(path))),
         "it holds answers without verdicts; read the file of the same name that ends in _score",
     )
     return [path for path in paths if path not in left], left

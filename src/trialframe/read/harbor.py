@@ -8,6 +8,7 @@ import polars as pl
 
 from trialframe.errors import SourceError, short
 from trialframe.read._log import Log, LogFormat, Take, at, clipped, elapsed, scalars
+from trialframe.read._outline import head_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -97,7 +98,7 @@ def select(paths: Sequence[Path]) -> tuple[list[Path], dict[Path, str]]:
     jobs = {path.parent.parent for path in paths if path.name == "result.json"}
     left = {}
     for path in paths:
-        if path.parent in jobs:
+        if path.parent in jobs and not head_of(path).has("task_name"):
             left[path] = "it counts the trials of the folders beside it"
     return [path for path in paths if path not in left], left
 

@@ -10,6 +10,7 @@ import polars as pl
 from trialframe.errors import SourceError, short
 from trialframe.read import _bounded
 from trialframe.read._log import MALFORMED, Log, LogFormat, Take, at, clipped, label, words
+from trialframe.read._outline import head_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -120,7 +121,7 @@ def select(paths: Sequence[Path]) -> tuple[list[Path], dict[Path, str]]:
     files = set(paths)
     left = {}
     for path in paths:
-        if path.name.startswith("submission"):
+        if path.name.startswith("submission") and head_of(path).has("trajectory_files"):
             left[path] = (
                 "a submission holds the rates of the board and no trials; read the trajectory "
                 "files that it names"

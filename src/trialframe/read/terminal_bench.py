@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from trialframe.errors import SourceError, short
+from trialframe.errors import SourceError, listed, short
 from trialframe.read import _bounded
-from trialframe.read._log import Log, LogFormat, Take, elapsed, label
+from trialframe.read._log import Log, LogFormat, Take, at, elapsed, label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -114,9 +114,24 @@ def read(log: Log) -> pl.DataFrame:
     trials, folder = document.get("results"), log.path.absolute().parent
     if "results" not in document:
         trials, folder = [document], folder.parent.parent
+    else:
+        _refuse_partial(log, trials)
     run = _metadata(folder / METADATA)
     records = log.records(trials, "results", lambda _, trial: _record(log, trial, run))
     return log.table(records, FIELDS)
+
+
+def _refuse_partial(log: Log, trials: Any) -> None:
+    """Say when trials of a run that broke off are in their own files only."""
+    names = {at(trial, "trial_name") for trial in trials} if isinstance(trials, list) else set()
+    files = [path for path in log.beside("*/*/results.json") if _of_trial(path)]
+    lost = [path.parent.name for path in files if path.parent.name not in names]
+    if lost:
+        log.skip(
+            "results",
+            f"{len(lost):,} trials have a results.json of their own and are not in this one: "
+            f"{listed(lost, 3)}. The run broke off: leave this file out and read theirs.",
+        )
 
 
 def _metadata(path: Path) -> Mapping[str, Any]:
