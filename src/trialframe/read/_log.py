@@ -260,12 +260,14 @@ class Log:
             ArgumentError: A score is neither 0 nor 1, and no threshold was given.
             SourceError: In strict reading, a value has the wrong type.
         """
-        placed = list(records)
+        placed, later = _gathered(records)
         found = _at_once([record for _, record in placed], fields)
         if found is None:
             kept, found = self._one_by_one(placed, fields)
         else:
             kept = [record for _, record in placed]
+        if later is not None:
+            raise later
         frame = pl.DataFrame(found)
         more = [extras(record) for record in kept] if extras else []
         if any(more):
@@ -328,6 +330,19 @@ def at(record: Any, path: str) -> Any:
             return None
         record = record[name]
     return None
+
+
+def _gathered(
+    records: Iterable[tuple[str, Mapping[str, Any]]],
+) -> tuple[list[tuple[str, Mapping[str, Any]]], SourceError | None]:
+    """Records up to the first that cannot be made, and its error: an earlier one goes first."""
+    placed = []
+    try:
+        for item in records:
+            placed.append(item)  # noqa: PERF402 - those before an error are wanted
+    except SourceError as error:
+        return placed, error
+    return placed, None
 
 
 def _at_once(
