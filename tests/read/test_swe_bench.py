@@ -213,17 +213,17 @@ def test_maps_of_pro_and_who_is_absent(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "repo"),
+    ("case", "expected"),
     [
         ("scikit-learn__scikit-learn-10297", "scikit-learn/scikit-learn"),
         ("other-org__cal.endar-40", "other-org/cal.endar"),
         (f"instance_a__b-{COMMIT}", "a/b"),
         (f"instance_a__b-c-{COMMIT}-vnan", "a/b-c"),
-        ("alone", None),
+        ("alone", "alone"),
     ],
 )
-def test_repositories(case: str, repo: str | None) -> None:
-    assert repository(case) == repo
+def test_repositories(case: str, expected: str) -> None:
+    assert repository(case) == expected
 
 
 @pytest.mark.parametrize(

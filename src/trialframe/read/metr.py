@@ -27,7 +27,7 @@ OUTCOMES = {
 FIELDS = (
     Take(column="config", path="alias", note="name in the figures; else model"),
     Take(column="case", path="task_id"),
-    Take(column="cluster", path="task_family"),
+    Take(column="cluster", path="task_family", note="the case where there is none"),
     Take(column="passed", path="score_binarized"),
     Take(column="score", path="", note="score, in newer files score_cont"),
     Take(column="outcome", path="", note="from fatal_error_from"),
@@ -76,6 +76,7 @@ def _records(log: Log) -> Iterator[tuple[str, Mapping[str, Any]]]:
             {
                 **row,
                 "alias": row.get("alias") or row.get("model"),
+                "task_family": row.get("task_family") or row.get("task_id"),
                 "score": row.get("score", row.get("score_cont")),
                 "outcome": "completed" if fatal is None else OUTCOMES.get(fatal, "error"),
                 "cost_uusd": row.get("generation_cost", row.get("dollar_equivalent")),

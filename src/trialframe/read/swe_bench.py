@@ -28,11 +28,11 @@ _LISTED = re.compile(r'"(?:resolved|no_generation)"\s*:\s*\[')
 _MAP = re.compile(r'\s*\{\s*"(?:instance_)?[\w.-]+__[\w.-]+-\w[^"]*"\s*:\s*(?:true|false|null)\b')
 
 
-def repository(case: Any) -> str | None:
-    """The repository of an instance: what is before its number or its commit."""
+def repository(case: Any) -> str:
+    """The repository of an instance: what is before its number or its commit, else its id."""
     whole = _PRO.fullmatch(str(case))
     name = whole[1] if whole else str(case).removeprefix("instance_").rpartition("-")[0]
-    return name.replace("__", "/", 1) or None
+    return name.replace("__", "/", 1) or str(case)
 
 
 FIELDS = (
