@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import importlib
 import json
 import os
@@ -14,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable
 
 # widths in tests are those without a terminal, also where tests run in several processes
 os.environ.pop("COLUMNS", None)
@@ -76,46 +75,3 @@ def require() -> Callable[[str], Any]:
             return pytest.skip(f"could not import {error.name}: it comes with an extra")
 
     return load
-
-
-def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
-    """Turn a skip for a missing module into a failure where every extra is installed."""
-    if EXTRAS_REQUIRED and report.skipped and "could not import" in str(report.longrepr):
-        report.outcome = "failed"
-        report.longrepr = f"extras are required here, but: {report.longrepr}"
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """See to modules that skip themselves with `pytest.importorskip`."""
-    report = yield
-    _refuse_skip(report)
-    return report
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """See to tests that skip themselves with `pytest.importorskip`."""
-    report = yield
-    _refuse_skip(report)
-    return report
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """Skip an example in the docs that meets an extra which is not installed."""
-    try:
-        yield
-    except Exception as error:
-        failures = getattr(error, "failures", [error])
-        missing = isinstance(item, pytest.DoctestItem) and _missing_module(failures[0])
-        if EXTRAS_REQUIRED or not missing:
-            raise
-        pytest.skip(f"could not import what the example needs: {missing}")
-
-
-def _missing_module(failure: object) -> str:
-    if isinstance(failure, doctest.UnexpectedException):
-        error = failure.exc_info[1]
-        return str(error) if isinstance(error, ImportError) else ""
-    return ""
