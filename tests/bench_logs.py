@@ -271,6 +271,107 @@ def aider_results(*outcomes: bool, **more: Any) -> dict[str, Any]:
     } | more
 
 
+def lm_sample(number: int, score: float, name: str = "strict-match") -> dict[str, Any]:
+    """A sample of lm-eval after one filter."""
+    return {
+        "doc_id": number,
+        "doc": {"q": "2 + 2 =", "kind": "small"},
+        "target": "4",
+        "arguments": {"gen_args_0": {"arg_0": "2 + 2 ="}},
+        "resps": [["4", "5"]],
+        "filtered_resps": ["4"],
+        "filter": name,
+        "metrics": ["exact_match"],
+        "doc_hash": f"hash {number}",
+        "exact_match": score,
+    }
+
+
+def helm_instance(number: int, *, passed: bool = True, changed: str = "") -> dict[str, Any]:
+    """The statistics of an instance of HELM."""
+    how = {"perturbation": {"name": changed, "robustness": True, "seed": 0}} if changed else {}
+    values = {"exact_match": float(passed), "num_prompt_tokens": 400.0, "inference_runtime": 0.5}
+    stats = [
+        {"name": {"name": name, "split": "test"} | how, "count": 1, "sum": value, "mean": value}
+        for name, value in values.items()
+    ]
+    return {"instance_id": f"id{number}", "train_trial_index": 0, "stats": stats} | how
+
+
+def evals_event(number: int, kind: str, **data: Any) -> dict[str, Any]:
+    """An event of OpenAI evals."""
+    return {
+        "run_id": "r1",
+        "event_id": number,
+        "sample_id": f"sums.dev.{number // 2}",
+        "type": kind,
+        "data": data,
+        "created_by": "",
+        "created_at": f"2026-01-05 09:00:{number:02}.5+00:00",
+    }
+
+
+def evals_run() -> list[dict[str, Any]]:
+    """A run of three samples, the last without a verdict."""
+    spec = {
+        "completion_fns": ["model-a"],
+        "eval_name": "sums.dev.v0",
+        "run_config": {"seed": 7},
+        "run_id": "r1",
+    }
+    usage = {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}
+    return [
+        {"spec": spec},
+        evals_event(0, "sampling", prompt="2+2=", sampled="4", usage=usage),
+        evals_event(1, "match", correct=True, expected="4", picked="4"),
+        evals_event(2, "sampling", prompt="3+3=", sampled="4", usage=usage),
+        evals_event(3, "match", correct=False, expected="6", picked=None),
+        evals_event(4, "sampling", prompt="4+4=", sampled=None),
+        evals_event(5, "error", type="RateLimitError", message="slow down"),
+        {"final_report": {"accuracy": 0.5}},
+    ]
+
+
+def human_sample(number: int, result: str = "passed") -> dict[str, Any]:
+    """A sample of HumanEval with its result."""
+    return {
+        "task_id": f"HumanEval/{number}",
+        "completion": "    return 1",
+        "result": result,
+        "passed": result == "passed",
+    }
+
+
+def plus_results() -> dict[str, Any]:
+    """Results of EvalPlus: all of base and plus, base only, none."""
+    statuses = [("pass", "pass"), ("pass", "fail"), ("timeout", "timeout")]
+    rows = [
+        {"task_id": "HumanEval/0", "solution": "x", "base_status": base, "plus_status": plus}
+        for base, plus in statuses
+    ]
+    return {"date": "2026-01-05 09:00", "hash": "toy", "eval": {"HumanEval/0": rows}}
+
+
+def shared_instance(number: int, *, correct: bool, **more: Any) -> dict[str, Any]:
+    """An instance in the schema of Every Eval Ever."""
+    return {
+        "schema_version": "0.2.2",
+        "evaluation_id": "sums/model-a/1",
+        "model_id": "vendor/model-a",
+        "evaluation_name": "sums",
+        "sample_id": f"id{number}",
+        "interaction_type": "single_turn",
+        "input": {"raw": "2+2=", "reference": ["4"]},
+        "output": {"raw": ["4"]},
+        "messages": None,
+        "answer_attribution": [],
+        "evaluation": {"score": float(correct), "is_correct": correct, "num_turns": None},
+        "token_usage": {"input_tokens": 5, "output_tokens": 1, "total_tokens": 6},
+        "performance": {"latency_ms": None, "generation_time_ms": 680.4},
+        "error": None,
+    } | more
+
+
 SAMPLES: dict[str, tuple[str, str, Any]] = {
     "swe report": ("swe-bench", "model.run.json", swe_report()),
     "swe instance": ("swe-bench", "report.json", {"a__a-1": swe_instance()}),
@@ -313,5 +414,28 @@ SAMPLES: dict[str, tuple[str, str, Any]] = {
         [{"task_id": "HumanEval/0", "is_solved": True, "reflections": ["x"]}],
     ),
     "aider": ("aider", ".aider.results.json", aider_results(False, True)),
+    "lm-eval": (
+        "lm-eval",
+        "samples_sums_2026-01-05T09-00-00.000001.jsonl",
+        [lm_sample(0, 1.0), lm_sample(1, 0.0)],
+    ),
+    "lm-eval list": ("lm-eval", "model_sums.json", [lm_sample(0, 1.0), lm_sample(1, 0.0)]),
+    "helm": (
+        "helm",
+        "per_instance_stats.json",
+        [helm_instance(1), helm_instance(2, passed=False), helm_instance(1, changed="typos")],
+    ),
+    "openai evals": ("openai-evals", "r1_model-a_sums.jsonl", evals_run()),
+    "human-eval": (
+        "human-eval",
+        "samples.jsonl_results.jsonl",
+        [human_sample(0), human_sample(1, "timed out")],
+    ),
+    "evalplus": ("evalplus", "model_eval_results.json", plus_results()),
+    "every eval ever": (
+        "every-eval-ever",
+        "sums_samples.jsonl",
+        [shared_instance(0, correct=True), shared_instance(1, correct=False)],
+    ),
 }
 """For each kind of file the format that reads it, a name and a document."""

@@ -61,18 +61,33 @@ def json_lines(file: DataFile) -> pl.LazyFrame:
 
 def _in_memory(path: str, facts: Survey) -> pl.DataFrame:
     """The rows, parsed once where the sample of the file tells the types of all of it."""
-    sample = facts.sample
-    refuse_sparse(path, names_in([sample]), sample.count(b"\n"), sample.count(b":"))
-    start = pl.read_ndjson(sample, infer_schema_length=None)
-    if len(sample) == facts.size:
+    start = start_of(path, facts)
+    if len(facts.sample) == facts.size:
         return start
-    plain = not is_packed(path) and not glob.has_magic(path)
-    source = path if plain else _bounded.content(Path(path), IN_MEMORY)
+    source = source_of(path)
     frame = _typed(source, start.schema, path, facts)
     if frame is not None:
         return frame
     refuse_sparse(path, names_in(blocks(path)), facts.lines, facts.colons)
     return pl.read_ndjson(source, infer_schema_length=None)
+
+
+def start_of(path: str, facts: Survey) -> pl.DataFrame:
+    """The sample of a file as a table.
+
+    Raises:
+        SourceError: It would be far larger than the file.
+        pl.exceptions.PolarsError: It is nothing that Polars parses.
+    """
+    sample = facts.sample
+    refuse_sparse(path, names_in([sample]), sample.count(b"\n"), sample.count(b":"))
+    return pl.read_ndjson(sample, infer_schema_length=None)
+
+
+def source_of(path: str) -> str | bytes:
+    """What to give to Polars in order to parse a file: its path, or its bytes."""
+    plain = not is_packed(path) and not glob.has_magic(path)
+    return path if plain else _bounded.content(Path(path), IN_MEMORY)
 
 
 def _scanned(path: str, facts: Survey) -> pl.LazyFrame:

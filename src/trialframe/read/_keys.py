@@ -63,6 +63,8 @@ def unique(frame: pl.DataFrame, keep: str) -> tuple[pl.DataFrame, int]:
     Raises:
         TrialsError: A key is there twice and keep is "raise".
     """
+    if frame["trial"].null_count() == frame.height:
+        return frame, 0
     key = (*KEY, "attempt") if "attempt" in frame.columns else KEY
     known = pl.all_horizontal(pl.col(KEY).is_not_null())
     repeated = frame.select((pl.len().over(key) > 1) & known).to_series()
@@ -119,6 +121,9 @@ def numbered(frame: pl.DataFrame) -> pl.DataFrame:
     """
     made = pl.col("trial").is_null()
     first = made
+    if _in_order(frame):
+        number = pl.int_range(pl.len(), dtype=pl.Int64).over(CELL)
+        return frame.with_columns(trial=number, trial_made=pl.lit(True))
     frame = frame.with_row_index(_ROW)
     if "attempt" not in frame.columns and "started_at" in frame.columns:
         frame = frame.sort("started_at", nulls_last=True, maintain_order=True)
@@ -131,6 +136,12 @@ def numbered(frame: pl.DataFrame) -> pl.DataFrame:
         trial_made=made | pl.col("trial_made").fill_null(False),
     )
     return marked.sort(_ROW).drop(_ROW)
+
+
+def _in_order(frame: pl.DataFrame) -> bool:
+    """Whether all numbers are to be made, and from the order of the rows."""
+    ordered = not {"attempt", "started_at"} & set(frame.columns)
+    return ordered and frame["trial"].null_count() == frame.height
 
 
 def listed_cases(cases: Any) -> pl.Series:
