@@ -36,6 +36,7 @@ def estimates() -> pl.DataFrame:
         group=pl.Series(number // 800),
         metric=pl.format("pass@{}", pl.lit(pl.Series(number // 200 % 4))),
         estimand=pl.lit("cases"),
+        level=pl.lit(0.95),
         method=pl.lit("score-cr2"),
         unit=pl.lit(None, pl.String),
         warnings=pl.lit(None, pl.String),

@@ -231,6 +231,21 @@ def test_the_run_id_is_the_same_on_every_version() -> None:
     assert run_id_of(moved, "h") == "c3daa2d92e5d6f9e055819017ce8709a"
 
 
+def test_settings_stay_short_whatever_the_rows_hold(tmp_path: Path) -> None:
+    wide = pl.DataFrame(
+        {"config": [f"c{i}" for i in range(500)], "metric": "m", "estimand": "cases"}
+    )
+    wide = wide.with_columns(
+        **dict.fromkeys(("value", "se", "low", "high"), pl.lit(0.5)), method=pl.lit("score")
+    ).with_columns(level=pl.int_range(500) / 501)
+    first = tr.export(wide, tmp_path / "x.parquet", mode="replace")
+    settings = pl.read_parquet(tmp_path / "x.parquet")["settings"]
+    assert settings.str.len_bytes().max() < 300  # type: ignore[operator]
+    assert json.loads(settings[0])["level"]["values"] == 500
+    moved = tr.export(wide.with_columns(level=pl.col("level") / 2), tmp_path / "y.parquet")
+    assert moved.settings_hash != first.settings_hash
+
+
 def test_stamps(tmp_path: Path) -> None:
     moment = datetime(2026, 1, 31, 12, tzinfo=UTC)
     made = tr.export(PAIR, tmp_path / "x.parquet", created_at="2026-01-31T13:00:00+01:00")

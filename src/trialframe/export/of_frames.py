@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import polars as pl
 from trialframe.counts import Counts
 from trialframe.errors import ColumnError
 from trialframe.export.of_results import of_counts
-from trialframe.export.rows import Rows, json_of
+from trialframe.export.rows import Rows, as_text, json_of
 from trialframe.schema import LEADERBOARD, SUMMARY
 from trialframe.warehouse import TABLES
 
@@ -18,13 +19,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+MOST_SETTINGS = 16
+"""Distinct values of a column that are listed; they stand in every row."""
+
+
 def _constant(frame: pl.DataFrame, *names: str) -> dict[str, Any]:
-    """The distinct values of columns that hold settings, sorted, unknown ones left out."""
-    return {
+    """The distinct values of columns that hold settings, sorted, unknown ones left out.
+
+    Of a column with many, which is no setting but data, only the hash is kept.
+    """
+    found = {
         name: sorted(frame[name].drop_nulls().unique().to_list(), key=str)
         for name in names
         if name in frame.columns
     }
+    return {
+        name: values if len(values) <= MOST_SETTINGS else _digest(values)
+        for name, values in found.items()
+    }
+
+
+def _digest(values: list[Any]) -> dict[str, Any]:
+    text = as_text(values)
+    return {"values": len(values), "sha256": hashlib.sha256(text.encode()).hexdigest()}
 
 
 def _estimates(frame: pl.DataFrame, source: str) -> Rows:
