@@ -45,6 +45,14 @@ def test_one_made_number_is_enough_and_nulls_are_none() -> None:
     assert tr.run_summary(unknown)["clusters"].to_list() == [3, 3]
 
 
+def test_trials_without_a_number_are_no_run_either() -> None:
+    first = pl.int_range(pl.len()) == 0
+    table = made(flag=False).with_columns(trial=pl.when(~first).then("trial"))
+    with pytest.raises(TrialsError, match=r"^1 trials were given no number, .* trial='run'"):
+        tr.run_summary(table)
+    assert tr.run_summary(table, trial="run")["clusters"].to_list() == [3, 3]
+
+
 @pytest.mark.parametrize("kind", ["pandas", "duckdb"])
 def test_every_engine_refuses_them(kind: str, require: Callable[[str], Any]) -> None:
     module, table = require(kind), made()

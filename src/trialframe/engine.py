@@ -127,24 +127,30 @@ def deduplicated(
 
 
 def refuse_made_runs(source: Source, what: str) -> None:
-    """Raise when trial numbers are only the order of rows, and so name no runs.
+    """Raise when trials have no number, or one that is only the order of rows.
 
     Raises:
-        TrialsError: Some are.
+        TrialsError: Some are so.
     """
-    made = source.plan.get("trial_made")
-    if made is None or made.kind == "null":
-        return
-    flags = source.frame.select(made=expression(made, nw).cast(nw.Int64))
-    rows = int(_native(flags.select(nw.col("made").sum()).collect(backend="polars")).item() or 0)
-    if rows:
-        known = source.frame.collect_schema().names()
-        run = next((name for name in RUNS if name in known), "run")
-        raise TrialsError(
-            f"{rows:,} trials were numbered in the order of their log (trial_made is true), so "
-            f"that {what}: trial 3 of one case has nothing to do with trial 3 of another. Name the "
-            f"column that tells runs apart, for example trial={run!r}."
+    made, trial = source.plan.get("trial_made"), source.plan.get("trial")
+    flags = {}
+    if made is not None and made.kind != "null":
+        flags["numbered in the order of their log (trial_made is true)"] = expression(made, nw)
+    if trial is not None:
+        flags["given no number"] = nw.col(trial.sources[0]).is_null()
+    for told, flag in flags.items():
+        marked = source.frame.select(odd=flag.cast(nw.Int64))
+        rows = int(
+            _native(marked.select(nw.col("odd").sum()).collect(backend="polars")).item() or 0
         )
+        if rows:
+            known = source.frame.collect_schema().names()
+            run = next((name for name in RUNS if name in known), "run")
+            raise TrialsError(
+                f"{rows:,} trials were {told}, so that {what}: trial 3 of one case has nothing to "
+                "do with trial 3 of another. Name the column that tells runs apart, for example "
+                f"trial={run!r}."
+            )
 
 
 def sources(plan: Plan, name: str) -> tuple[str, ...]:

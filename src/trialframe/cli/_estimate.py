@@ -20,6 +20,7 @@ from trialframe.estimate.cautions import SMALL_SUITE
 from trialframe.estimate.runs import run_summary
 from trialframe.estimate.suite import failing_cases, saturation
 from trialframe.estimate.summary import summary as summarise
+from trialframe.read.logs import Choice
 from trialframe.read.tables import SPENT, resolved
 
 if TYPE_CHECKING:
@@ -117,7 +118,8 @@ def loaded(
 ) -> Loaded:
     """Read the files once, count, and say on standard error what was taken for what."""
     given = columns.arguments()
-    raw, plan = resolved(files, given, columns.threshold)
+    choice = Choice(threshold=columns.threshold, keep=keep)
+    raw, plan = resolved(files, given, columns.threshold, choice)
     frame = _without_zeros(raw.frame, plan, opt.parts(zeros))
     made = {name: name if isinstance(value, pl.Expr) else value for name, value in given.items()}
     named = cast("Columns", made)
