@@ -78,11 +78,11 @@ def _samples(log: Log, tasks: Mapping[str, Any]) -> Iterator[tuple[str, dict[str
         for number, row in log.items(rows, where):
             place = f"{where}[{number}]"
             status = {name: row.get(f"{name}_status") for name in ("base", "plus")}
-            odd = [word for word in status.values() if word is not None and word not in STATUS]
+            odd = [word for word in status.values() if word is not None and str(word) not in STATUS]
             if odd or status["base"] is None:
                 log.skip(place, f"base_status and plus_status must be in {', '.join(STATUS)}.")
                 continue
-            words = {f"{name}_status": STATUS.get(word or "") for name, word in status.items()}
+            words = {f"{name}_status": STATUS.get(str(word)) for name, word in status.items()}
             yield place, {"case": task, "task": suite, **words}
 
 

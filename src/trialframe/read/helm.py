@@ -9,7 +9,7 @@ import polars as pl
 
 from trialframe.errors import SourceError
 from trialframe.read import _bounded
-from trialframe.read._log import Log, LogFormat, Take, as_text
+from trialframe.read._log import Log, LogFormat, Take, as_text, at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,7 +60,7 @@ def read(log: Log) -> pl.DataFrame:
     for number, row in rows:
         stats = _stats(row)
         if stats is None or row.get("instance_id") is None:
-            log.skip(f"instance {number}", "instance_id and a list of stats are needed.")
+            log.skip(f"instance {number}", "instance_id and a list of stats with names are needed.")
             continue
         tables.append((number, row, stats))
     names = {name: None for _, _, stats in tables for name in stats if not NO_SCORE.match(name)}
@@ -72,10 +72,13 @@ def read(log: Log) -> pl.DataFrame:
 
 def _stats(row: Mapping[str, Any]) -> dict[str, dict[str, Any]] | None:
     """The statistics of an instance by name; those of another perturbation are not its own."""
-    if not isinstance(row.get("stats"), list):
+    stats = row.get("stats")
+    if not isinstance(stats, list) or not all(
+        isinstance(at(stat, "name.name"), str) for stat in stats
+    ):
         return None
     found: dict[str, dict[str, Any]] = {}
-    for stat in row["stats"]:
+    for stat in stats:
         name = stat["name"]
         if name.get("perturbation") not in (None, row.get("perturbation")):
             continue

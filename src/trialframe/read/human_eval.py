@@ -64,7 +64,7 @@ def read(log: Log) -> pl.DataFrame:
     if rows is None:
         return log.table(_records(log), FIELDS, extras=_more)
     result, failed = pl.col("result"), (pl.col("result") != "passed") & (pl.col("result") != "")
-    if int(rows["result"].str.len_bytes().max() or 0) > WIDTH:  # seldom, and slow
+    if (rows["result"].str.len_bytes() > WIDTH).any():  # seldom, and slow
         short = result.str.len_chars() <= WIDTH
         result = pl.when(short).then(result).otherwise(result.str.head(WIDTH - 4) + " ...")
     trials = rows.select(
