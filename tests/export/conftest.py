@@ -7,17 +7,18 @@ import os
 import sqlite3
 import uuid
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
 from hypothesis import strategies as st
 
+import trialframe as tr
 from trialframe.warehouse import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 KINDS = ("parquet", "csv", "json", "hive", "duckdb", "sqlite", "postgresql", "delta", "iceberg")
 NEEDS = {
@@ -143,6 +144,13 @@ def rows_as_table(rows: list[dict[str, Any]], table: str) -> pl.DataFrame:
         for row in rows
     ]
     return pl.DataFrame(plain, schema=kinds).with_columns(as_time(name) for name in times)
+
+
+@pytest.fixture(scope="session")
+def child_environment() -> dict[str, str]:
+    """The environment of a process that imports the sources beside the tests."""
+    source = Path(tr.__file__).resolve().parents[1]
+    return os.environ | {"PYTHONPATH": str(source)}
 
 
 @pytest.fixture

@@ -27,7 +27,9 @@ tr.export(frame, sys.argv[1], run_id="shared")
 """
 
 
-def test_many_writers_at_once(tmp_path: Path, place: Any) -> None:
+def test_many_writers_at_once(
+    tmp_path: Path, place: Any, child_environment: dict[str, str]
+) -> None:
     frame = pl.DataFrame(
         {
             "config": ["a", "b", "c"],
@@ -47,6 +49,7 @@ def test_many_writers_at_once(tmp_path: Path, place: Any) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            env=child_environment,
         )
         for number in range(WRITERS)
     ]

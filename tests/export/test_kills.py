@@ -118,7 +118,7 @@ def estimates(value: float, rows: int) -> pl.DataFrame:
 class Exports:
     """Exports to a place in processes that die."""
 
-    def __init__(self, place: Any, new: pl.DataFrame) -> None:
+    def __init__(self, place: Any, new: pl.DataFrame, environment: dict[str, str]) -> None:
         self.place, self.new = place, new
         work = place.folder.with_name(f"{place.folder.name}_work")
         work.mkdir()
@@ -130,6 +130,7 @@ class Exports:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env=environment,
         )
         assert self._answer() == "ready"
 
@@ -189,8 +190,8 @@ AFTER = {
 
 
 @pytest.fixture
-def exports(place: Any) -> Iterator[Exports]:
-    made = Exports(place, NEW)
+def exports(place: Any, child_environment: dict[str, str]) -> Iterator[Exports]:
+    made = Exports(place, NEW, child_environment)
     yield made
     made.close()
 
@@ -215,9 +216,9 @@ def test_killed_at_every_step(exports: Exports, mode: str) -> None:
 
 
 def test_killed_while_the_first_export_makes_the_table(
-    place: Any, new_place: Any, request: pytest.FixtureRequest
+    place: Any, child_environment: dict[str, str], request: pytest.FixtureRequest
 ) -> None:
-    exports = Exports(place, NEW)
+    exports = Exports(place, NEW, child_environment)
     request.addfinalizer(exports.close)
     new = sorted(rows(NEW, "run"))
     shutil.copytree(place.folder, exports.saved)
@@ -238,9 +239,11 @@ def test_killed_while_the_first_export_makes_the_table(
 
 
 @pytest.mark.slow
-def test_killed_at_any_moment(place: Any, request: pytest.FixtureRequest) -> None:
+def test_killed_at_any_moment(
+    place: Any, child_environment: dict[str, str], request: pytest.FixtureRequest
+) -> None:
     old, new = estimates(0.25, 20_000), estimates(0.75, 20_000)
-    exports = Exports(place, new)
+    exports = Exports(place, new, child_environment)
     request.addfinalizer(exports.close)
     before = sorted(rows(old, "kept") + rows(old, "run"))
     after = sorted(rows(old, "kept") + rows(new, "run"))
