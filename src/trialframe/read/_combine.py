@@ -10,7 +10,8 @@ import polars as pl
 from trialframe.errors import SourceError, listed, short
 from trialframe.read._fields import kind_of
 from trialframe.read._frames import reason
-from trialframe.read._scan import FAILURES, Scan, scan, scan_parquet
+from trialframe.read._json import FAILURES
+from trialframe.read._scan import Scan, scan, scan_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
