@@ -199,3 +199,11 @@ def test_sample(shared_formats: Path) -> None:
 def test_a_trial_in_the_place_of_a_job_is_a_trial(tmp_path: Path) -> None:
     write(tmp_path / "result.json", harbor_trial("other"))
     assert sorted(rows(job(tmp_path, harbor_trial()))["case"]) == ["fix", "other"]
+
+
+def test_an_older_job_is_read_by_the_table_of_exceptions() -> None:
+    older, newer = rows(FIXTURES / "older-job"), rows(FIXTURES / "toy-job")
+    columns = ["trial_name", "passed", "score", "outcome", "exception"]
+    same = newer.filter(pl.col("trial_name").is_in(older["trial_name"].implode()))
+    assert older.height == 3
+    assert older.select(columns).sort("trial_name").equals(same.select(columns).sort("trial_name"))
