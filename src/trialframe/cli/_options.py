@@ -311,6 +311,8 @@ def as_options(message: str) -> str:
         'Keep one with --by repo.'
         >>> as_options("Name one with format= of tr.read.")
         'Name one with --from of trialframe convert.'
+        >>> as_options("Choose metric='acc,none'.")
+        'Choose --metric acc,none.'
     """
     said = _ARGUMENT.sub(_as_option, _CALL.sub(r"\1", message))
     return said.replace(" of tr.read", " of trialframe convert")
@@ -323,5 +325,6 @@ def _as_option(match: re.Match[str]) -> str:
         column, _, word = value.removeprefix('pl.col("').partition('") == ')
         words = [f"{column} == {word.strip(QUOTES)}"]
     else:
-        words = [part.strip(f" {QUOTES}") for part in value.strip("[]").split(",")]
+        parts = value.strip("[]").split(",") if value.startswith("[") else [value]
+        words = [part.strip(f" {QUOTES}") for part in parts]
     return " ".join(f"{flag} {shlex.quote(word)}" if word else flag for word in words)
