@@ -9,7 +9,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialframe.read._log import Log, Take, _at_once
+from trialframe.read._log import Log
+from trialframe.read._take import Take, at_once
 
 SCALARS = st.one_of(
     st.none(),
@@ -34,20 +35,20 @@ RECORDS = st.lists(
     path=st.sampled_from(["row.a", "row.a.b", "row.c"]),
     factor=st.sampled_from([1.0, 1000.0]),
 )
-def test_columns_made_at_once_are_those_made_one_by_one(
+def test_columns_madeat_once_are_those_made_one_by_one(
     records: list[dict[str, Any]], column: str, path: str, factor: float
 ) -> None:
     take = Take(column=column, path=path, factor=factor)
     log = Log(path=Path("x.json"), strict=False)
     placed = [(f"row {i}", record) for i, record in enumerate(records)]
     kept, slow = log._one_by_one(placed, (take,))
-    fast = _at_once(records, (take,))
+    fast = at_once(records, (take,))
     if fast is not None:
         assert kept == records
         assert fast[0].equals(slow[0], check_dtypes=True, null_equal=True)
 
 
-def test_plain_records_are_made_at_once() -> None:
+def test_plain_records_are_madeat_once() -> None:
     fields = (
         Take(column="case", path="row.id"),
         Take(column="duration_ms", path="row.seconds", factor=1e3),
@@ -56,9 +57,9 @@ def test_plain_records_are_made_at_once() -> None:
         Take(column="started_at", path="row.at"),
     )
     row = {"id": 7, "seconds": 2, "ok": True, "points": 0.5, "at": "2026-01-01T00:00:00Z"}
-    found = _at_once([{"row": row}, {"row": {}}], fields)
+    found = at_once([{"row": row}, {"row": {}}], fields)
     assert found is not None
     assert [column.to_list()[1] for column in found] == [None] * 5
     first = [column[0] for column in found]
     assert first == ["7", 2000, True, 0.5, datetime(2026, 1, 1, tzinfo=UTC)]
-    assert _at_once([{"row": row | {"ok": "yes"}}], fields) is None
+    assert at_once([{"row": row | {"ok": "yes"}}], fields) is None

@@ -8,7 +8,7 @@ import logging
 import shutil
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
@@ -29,11 +29,14 @@ from bench_logs import (
 )
 from trialframe.errors import ArgumentError, SourceError, TrialsError
 from trialframe.read._formats import EVERY, LOGS
-from trialframe.read._log import LogFormat, cast
 from trialframe.read._outline import head_of
 from trialframe.read._paths import files_of
+from trialframe.read._take import cast
 from trialframe.read.logs import Choice, found_in, read_logs
 from trialframe.schema import TRIALS
+
+if TYPE_CHECKING:
+    from trialframe.read._log import LogFormat
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

@@ -16,8 +16,8 @@ from trialframe.read._scan import Scan, scan, scan_parquet
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from trialframe.read._log import Take
     from trialframe.read._paths import DataFile
+    from trialframe.read._take import Take
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

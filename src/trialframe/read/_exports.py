@@ -14,12 +14,13 @@ from uuid import UUID
 import polars as pl
 
 from trialframe.errors import ColumnError, listed, short
-from trialframe.read._log import Log, as_text, as_time
+from trialframe.read._log import Log
+from trialframe.read._take import as_text, as_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from trialframe.read._log import Take
+    from trialframe.read._take import Take
 
 Row = dict[str, Any]
 

@@ -133,7 +133,7 @@ def formats(name: str | None = None) -> pl.DataFrame:
         >>> tr.formats("tau-bench").select("column", "source").row(1)
         ('case', '[].task_id')
     """
-    from trialframe.read._log import unit
+    from trialframe.read._take import unit
 
     if name is not None:
         log_format(name)

@@ -15,7 +15,7 @@ from trialframe.read._frames import FAILURES, reason
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trialframe.read._log import Take
+    from trialframe.read._take import Take
     from trialframe.read.logs import Choice
 
 

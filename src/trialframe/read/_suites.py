@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from trialframe.read._log import Take
+from trialframe.read._take import Take
 from trialframe.schema import TRIALS, column
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trialframe.errors import short
-from trialframe.read._log import Log, LogFormat, Take, clipped
+from trialframe.read._log import Log, LogFormat
+from trialframe.read._take import Take, clipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

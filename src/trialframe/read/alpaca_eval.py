@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from trialframe.read._log import Log, LogFormat, Take, clipped
+from trialframe.read._log import Log, LogFormat
+from trialframe.read._take import Take, clipped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

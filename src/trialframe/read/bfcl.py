@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from trialframe.errors import SourceError, short
-from trialframe.read._log import Log, LogFormat, Take, clipped
+from trialframe.read._log import Log, LogFormat
 from trialframe.read._outline import head_of
+from trialframe.read._take import Take, clipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -9,7 +9,8 @@ import polars as pl
 
 from trialframe.errors import SourceError, short
 from trialframe.read import _suites
-from trialframe.read._log import Log, LogFormat, Take, as_text, clipped, scalars
+from trialframe.read._log import Log, LogFormat
+from trialframe.read._take import Take, as_text, clipped, scalars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

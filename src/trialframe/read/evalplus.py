@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from trialframe.errors import SourceError, short
-from trialframe.read._log import Log, LogFormat, Take, label
+from trialframe.read._log import Log, LogFormat, label
+from trialframe.read._take import Take
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from trialframe.read._log import Log, LogFormat, Take, clipped, scalars
+from trialframe.read._log import Log, LogFormat
+from trialframe.read._take import Take, clipped, scalars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

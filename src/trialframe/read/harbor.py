@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from trialframe.errors import SourceError, short
-from trialframe.read._log import Log, LogFormat, Take, at, clipped, elapsed, scalars
+from trialframe.read._log import Log, LogFormat
 from trialframe.read._outline import head_of
+from trialframe.read._take import Take, at, clipped, elapsed, scalars
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

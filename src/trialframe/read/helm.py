@@ -9,7 +9,8 @@ import polars as pl
 
 from trialframe.errors import SourceError
 from trialframe.read import _bounded
-from trialframe.read._log import Log, LogFormat, Take, as_text, at
+from trialframe.read._log import Log, LogFormat
+from trialframe.read._take import Take, as_text, at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from trialframe.read._json import source_of, start_of
-from trialframe.read._log import EXTRAS, Log, LogFormat, Take, clipped, label
+from trialframe.read._log import Log, LogFormat, label
 from trialframe.read._survey import survey
+from trialframe.read._take import EXTRAS, Take, clipped
 from trialframe.schema import TRIALS
 
 if TYPE_CHECKING:

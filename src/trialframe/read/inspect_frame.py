@@ -10,8 +10,9 @@ import polars as pl
 
 from trialframe.errors import SourceError
 from trialframe.read import _bounded
-from trialframe.read._log import Log, Take, as_text
+from trialframe.read._log import Log
 from trialframe.read._presets import TableFormat
+from trialframe.read._take import Take, as_text
 from trialframe.read.inspect_log import LIMITS, PASSED, is_number, value_to_float
 
 if TYPE_CHECKING:

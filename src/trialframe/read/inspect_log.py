@@ -11,7 +11,8 @@ import polars as pl
 
 from trialframe.errors import ArgumentError, listed, short
 from trialframe.read._inspect_file import HEADER, START, SUMMARIES, run_of
-from trialframe.read._log import LARGEST, Log, LogFormat, Take, as_text, clipped, constant, scalars
+from trialframe.read._log import Log, LogFormat
+from trialframe.read._take import LARGEST, Take, as_text, clipped, constant, scalars
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

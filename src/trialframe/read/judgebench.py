@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trialframe.read._log import Log, LogFormat, Take, at
+from trialframe.read._log import Log, LogFormat
+from trialframe.read._take import Take, at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from trialframe.errors import ArgumentError, SourceError, listed, short
 from trialframe.read import _suites
-from trialframe.read._log import Log, LogFormat, Take, clipped
+from trialframe.read._log import Log, LogFormat
+from trialframe.read._take import Take, clipped
 from trialframe.read._xml import Reader
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from trialframe.read import _exports
-from trialframe.read._log import Take, clipped
 from trialframe.read._presets import TableFormat
+from trialframe.read._take import Take, clipped
 
 if TYPE_CHECKING:
     import polars as pl

@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from trialframe.errors import short
-from trialframe.read._log import Log, LogFormat, Take
+from trialframe.read._log import Log, LogFormat
+from trialframe.read._take import Take
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

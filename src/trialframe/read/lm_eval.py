@@ -10,8 +10,9 @@ import polars as pl
 
 from trialframe.errors import ArgumentError, SourceError, listed, short
 from trialframe.read import _bounded
-from trialframe.read._log import Log, LogFormat, Take, as_text, label, numbered
+from trialframe.read._log import Log, LogFormat, label
 from trialframe.read._outline import head_of
+from trialframe.read._take import Take, as_text, numbered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from trialframe.read._log import Log, LogFormat, Take, clipped, elapsed
+from trialframe.read._log import Log, LogFormat
+from trialframe.read._take import Take, clipped, elapsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trialframe.read import _exports
-from trialframe.read._log import Take, as_text, clipped
 from trialframe.read._presets import TableFormat
+from trialframe.read._take import Take, as_text, clipped
 
 if TYPE_CHECKING:
     import polars as pl

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from trialframe.errors import SourceError, short
-from trialframe.read._log import Log, LogFormat, Take, clipped, label
+from trialframe.read._log import Log, LogFormat, label
+from trialframe.read._take import Take, clipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

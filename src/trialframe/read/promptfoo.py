@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from trialframe.errors import SourceError, short
-from trialframe.read._log import Log, LogFormat, Take, as_text, clipped
+from trialframe.read._log import Log, LogFormat
+from trialframe.read._take import Take, as_text, clipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from trialframe.errors import SourceError, short
 from trialframe.read import _suites
-from trialframe.read._log import Log, LogFormat, Take, clipped, scalars
+from trialframe.read._log import Log, LogFormat
+from trialframe.read._take import Take, clipped, scalars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

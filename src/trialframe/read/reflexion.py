@@ -9,7 +9,8 @@ import polars as pl
 
 from trialframe.errors import SourceError, short
 from trialframe.read import _bounded
-from trialframe.read._log import Log, LogFormat, Take, label
+from trialframe.read._log import Log, LogFormat, label
+from trialframe.read._take import Take
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

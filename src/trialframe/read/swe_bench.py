@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from trialframe.errors import SourceError, short
-from trialframe.read._log import Log, LogFormat, Take, at, clipped, label
+from trialframe.read._log import Log, LogFormat, label
+from trialframe.read._take import Take, at, clipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

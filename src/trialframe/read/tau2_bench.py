@@ -9,8 +9,9 @@ import polars as pl
 
 from trialframe.errors import SourceError, short
 from trialframe.read import _bounded
-from trialframe.read._log import MALFORMED, Log, LogFormat, Take, at, clipped, label, words
+from trialframe.read._log import Log, LogFormat, label
 from trialframe.read._outline import head_of
+from trialframe.read._take import MALFORMED, Take, at, clipped, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from trialframe.read._log import Log, LogFormat, Take
+from trialframe.read._log import Log, LogFormat
+from trialframe.read._take import Take
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from trialframe.errors import SourceError, listed, short
 from trialframe.read import _bounded
-from trialframe.read._log import Log, LogFormat, Take, at, elapsed, label
+from trialframe.read._log import Log, LogFormat, label
+from trialframe.read._take import Take, at, elapsed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
