@@ -91,14 +91,14 @@ def test_what_cannot_be_read_is_listed(run: Run, log: Path, tmp_path: Path) -> N
     target, unread = tmp_path / "trials.csv", tmp_path / "unread.csv"
     code, _, err = run("convert", log, bad, "-o", target)
     assert (code, target.exists()) == (2, False)
-    assert "row 0" in err
+    assert "episodes[0]" in err
     words = ("--errors", "collect", "--unread", unread)
     code, _, err = run("convert", log, bad, "-o", target, *words)
     assert code == 1
     assert pl.read_csv(target).height == 5
     listed = pl.read_csv(unread)
     assert listed["file"].to_list() == [str(bad)]
-    assert listed["place"].to_list() == ["row 0"]
+    assert listed["place"].to_list() == ["episodes[0]"]
     assert "unread: 1 thing could not be read" in err
 
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import trialframe as tr
 from bench_logs import SAMPLES, write
 from trialframe.errors import TrialframeError
-from trialframe.read._formats import LOGS, recognised
+from trialframe.read._formats import LOGS
+from trialframe.read._known import recognised
 from trialframe.read._log import OUTCOMES
 from trialframe.read._outline import head_of
 

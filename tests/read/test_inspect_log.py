@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 import trialframe as tr
 from trialframe.errors import ArgumentError, SourceError, TrialframeError, TrialsError
 from trialframe.read import _bounded
-from trialframe.read._formats import LOGS, recognised
+from trialframe.read._formats import LOGS
+from trialframe.read._known import recognised
 from trialframe.read.inspect_log import value_to_float
 
 if TYPE_CHECKING:

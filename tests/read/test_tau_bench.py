@@ -10,7 +10,7 @@ import pytest
 import trialframe as tr
 from bench_logs import tau_row, write
 from trialframe.errors import SourceError, TrialsError
-from trialframe.read._formats import recognised
+from trialframe.read._known import recognised
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,8 +15,8 @@ from trialframe.cli import _options as opt
 from trialframe.cli._output import console, output_of, say
 from trialframe.display import counted
 from trialframe.errors import ArgumentError, listed, short
-from trialframe.read._formats import formats as known
 from trialframe.read._keys import ABSENT, KEEP
+from trialframe.read._known import formats as known
 from trialframe.read._load import from_logs, load
 from trialframe.read.logs import UNREAD, Choice
 from trialframe.read.tables import trials_of

@@ -1,12 +1,12 @@
-"""The log formats that can be read: add a new one to this list."""
+"""The log formats that can be read: add a new one to this list.
+
+Imported when a format is first asked for: `import trialframe` needs none of them.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
-
-from trialframe.errors import ArgumentError, did_you_mean, short
 from trialframe.read import (
     aider,
     alpaca_eval,
@@ -38,11 +38,8 @@ from trialframe.read import (
     tau_bench,
     terminal_bench,
 )
-from trialframe.read._outline import head_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from trialframe.read._log import LogFormat
     from trialframe.read._presets import TableFormat
 
@@ -84,62 +81,3 @@ TABLES: tuple[TableFormat, ...] = (
 """Tables that platforms export."""
 
 EVERY: tuple[LogFormat | TableFormat, ...] = (*LOGS, *TABLES)
-
-TABLE = "table"
-"""The word for plain tables."""
-
-
-def log_format(name: str) -> LogFormat | None:
-    """The format of that name; None for tables, plain or exported.
-
-    Raises:
-        ArgumentError: There is none.
-    """
-    if name == TABLE or any(item.name == name for item in TABLES):
-        return None
-    found = next((item for item in LOGS if item.name == name), None)
-    if found is None:
-        names = [TABLE, *(item.name for item in EVERY)]
-        raise ArgumentError(f"format == {short(name)}. {did_you_mean(str(name), names)}")
-    return found
-
-
-def recognised(path: Path) -> LogFormat | None:
-    """The format of a file, None when it is no log that is known.
-
-    Raises:
-        SourceError: It is an archive that cannot be opened.
-    """
-    head = head_of(path)
-    return next((item for item in LOGS if item.recognise(head)), None)
-
-
-def formats(name: str | None = None) -> pl.DataFrame:
-    """List the log formats that `tr.read` knows, or the columns that one of them gives.
-
-    Args:
-        name: A format; None for all.
-
-    Returns:
-        Without a name one row a format: `format`, `tool`, `files`, `trial` (where the number of
-        a trial comes from), `metric` (what `metric=` chooses). With a name one row a column:
-        `column`, `source` (its place in the log), `unit` of the column, `note`.
-
-    Raises:
-        ArgumentError: There is no such format.
-
-    Examples:
-        >>> import trialframe as tr
-        >>> tr.formats("tau-bench").select("column", "source").row(1)
-        ('case', '[].task_id')
-    """
-    from trialframe.read._take import unit
-
-    if name is not None:
-        log_format(name)
-    found = next((item for item in EVERY if item.name == name), None)
-    if found is not None:
-        rows = [(t.column, t.path or "made", unit(t.column), t.note) for t in found.fields]
-        return pl.DataFrame(rows, schema=["column", "source", "unit", "note"], orient="row")
-    every = [(f.name, f.title, f.files, f.trial, f.metric) for f in EVERY]
-    return pl.DataFrame(every, schema=["format", "tool", "files", "trial", "metric"], orient="row")

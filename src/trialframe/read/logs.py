@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from trialframe.errors import ArgumentError, SourceError, TrialframeError, short
-from trialframe.read._formats import log_format, recognised
 from trialframe.read._frames import reason
+from trialframe.read._known import log_format, recognised
 from trialframe.read._log import Log
 from trialframe.read._paths import EMPTY
 from trialframe.read._take import EXTRAS, MALFORMED, Take
