@@ -46,9 +46,11 @@ class ExportError(TrialframeError):
 
 
 _UNSEEN = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\ufffe\uffff\ud800-\udfff]"
 )
-"""Control characters, line ends, signs that turn the direction of text, halves of characters."""
+"""Control characters, line ends, signs without width, signs that turn the direction of text,
+what is no character or half of one. Joiners stay: words and emoji are made with them."""
 
 
 def visible(text: str) -> str:

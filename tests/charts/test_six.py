@@ -24,6 +24,13 @@ def drawn(kind: str, frame: pl.DataFrame, **options: Any) -> Any:
     return getattr(charts, kind)(frame, **options)
 
 
+def harmless(table: pl.DataFrame) -> pl.DataFrame:
+    """A table with the names that charts write."""
+    return table.with_columns(
+        pl.col("config").str.replace("</script>", r"<\/script>", literal=True)
+    )
+
+
 def head(chart: Any) -> str:
     """Title and subtitle as one text."""
     made = chart.to_dict()["title"]
@@ -69,8 +76,8 @@ def test_two_hundred_configs_keep_their_rows_and_stay_small(
 
 
 def test_a_leaderboard_holds_the_numbers_of_the_table(few: dict[str, pl.DataFrame]) -> None:
-    board = few["leaderboard"]
-    chart = charts.leaderboard(board.sample(fraction=1, shuffle=True, seed=1))
+    board = harmless(few["leaderboard"])
+    chart = charts.leaderboard(few["leaderboard"].sample(fraction=1, shuffle=True, seed=1))
     assert_frame_equal(chart.data.select(board.columns), board)
     states = dict(chart.data.select("config", "state").rows())
     assert {name for name, state in states.items() if state == "plausibly best"} == set(
@@ -240,8 +247,8 @@ def test_blocks_of_a_flake_map_add_up(many: dict[str, pl.DataFrame]) -> None:
 def test_curves_hold_every_k_and_colour_the_best(
     few: dict[str, pl.DataFrame], many: dict[str, pl.DataFrame]
 ) -> None:
-    table = few["curves"]
-    chart = charts.curves(table)
+    table = harmless(few["curves"])
+    chart = charts.curves(few["curves"])
     assert set(chart.data["family"]) == {"pass@k", "pass^k"}
     keys = ["config", "metric"]
     assert_frame_equal(
@@ -262,8 +269,8 @@ def test_curves_count_unscored_trials_once(few: dict[str, pl.DataFrame]) -> None
 
 
 def test_the_front_is_that_of_the_table(few: dict[str, pl.DataFrame]) -> None:
-    board = few["frontier"]
-    chart = charts.frontier(board)
+    board = harmless(few["frontier"])
+    chart = charts.frontier(few["frontier"])
     on = set(chart.data.filter(state="on the front")["config"])
     assert on == set(board.filter("pareto")["config"])
     assert chart.data["cost_uusd"].is_sorted()
@@ -298,6 +305,31 @@ def test_names_that_break_pages_and_terminals_are_written_out(svg: Callable[[Any
         text = svg(tr.plot(made))
         assert "\u202e" not in text
         assert "\x1b" not in text
+
+
+def test_no_name_ends_the_script_that_keeps_a_chart(svg: Callable[[Any], str]) -> None:
+    names = ["</script><img src=x onerror=alert(1)>", "</SCRIPT >", "<!--<script>", "a\uffff\ufffe"]
+    trials = tr.simulate(configs=names, cases=30, trials=3, lift=0.1, seed=1)
+    trials = trials.with_columns(case=pl.lit(names[0]) + pl.col("case"), group=pl.lit(names[0]))
+    counts = tr.counts(trials, by="group")
+    pair = tr.compare(counts, names[0], names[1], by="group")
+    plain = tr.plot(tr.leaderboard(tr.simulate(configs=2, cases=9, seed=1).pipe(tr.counts)))
+    ends = plain.to_html().lower().count("</script")
+    for made in (
+        tr.plot(tr.leaderboard(counts)),
+        tr.plot(tr.leaderboard(counts, by="group")),
+        tr.plot(tr.compare_all(counts, names[0])),
+        tr.plot(tr.summary(counts, metrics=["pass@1", "pass@2"])),
+        tr.plot(tr.summary(counts, metrics="pass@1")),
+        counts.plot(),
+        pair.plot(kind="strip"),
+        pair.plot(kind="forest"),
+        tr.fit_irt(counts).plot(),
+    ):
+        page = made.to_html()
+        assert page.lower().count("</script") == ends
+        assert "<!--<" not in page
+        assert "\uffff" not in svg(made)
 
 
 @pytest.mark.parametrize("cost", [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [0.0, 5.0, 5e9]])

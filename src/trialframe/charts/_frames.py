@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+import polars.selectors as cs
 
 from trialframe.display import counted, cut, differing, interval, short_names, shown, wide
 from trialframe.errors import ArgumentError, ColumnError, listed, visible
@@ -27,8 +29,22 @@ ESTIMANDS = {
 }
 
 
+_CLOSING = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
+"""What would end the script that a notebook or a saved page keeps a chart in."""
+
+
+def harmless(text: str) -> str:
+    r"""A text on one line that every renderer takes and that ends no script around it.
+
+    Examples:
+        >>> harmless("a</script>\n")
+        'a<\\/script>\\n'
+    """
+    return _CLOSING.sub(r"<\\", visible(text))
+
+
 def taken(frame: Any, columns: Iterable[str], chart: str) -> pl.DataFrame:
-    """The table, when it has rows and the columns a chart needs.
+    """The table, its texts harmless, when it has rows and the columns a chart needs.
 
     Raises:
         ArgumentError: No Polars table, or one without rows.
@@ -46,7 +62,14 @@ def taken(frame: Any, columns: Iterable[str], chart: str) -> pl.DataFrame:
         )
     if frame.is_empty():
         raise ArgumentError(f"the table of the chart '{chart}' has no rows: nothing to draw.")
-    return frame
+    return frame.with_columns(_cleaned(text) for text in frame.select(cs.string()))
+
+
+def _cleaned(texts: pl.Series) -> pl.Series:
+    """Texts made harmless; as they are where all of them are."""
+    clean = {text: harmless(text) for text in texts.drop_nulls().unique()}
+    changed = {text: made for text, made in clean.items() if text != made}
+    return texts.replace(changed) if changed else texts
 
 
 def others(frame: pl.DataFrame, contract: Sequence[Column]) -> list[str]:
@@ -58,7 +81,7 @@ def others(frame: pl.DataFrame, contract: Sequence[Column]) -> list[str]:
 def names(rows: Iterable[tuple[Any, ...]]) -> list[str]:
     """Whole names of rows from their keys, on one line, what cannot be seen written out."""
     return [
-        " \u00b7 ".join(visible("none" if part is None else str(part)) for part in row)
+        " \u00b7 ".join(harmless("none" if part is None else str(part)) for part in row)
         for row in rows
     ]
 
@@ -76,7 +99,7 @@ def labels(rows: Iterable[tuple[Any, ...]], room: int = ROOM) -> list[str]:
 
 def named(text: object) -> str:
     """A name for a sentence."""
-    return cut(visible(str(text)), NAME)
+    return cut(harmless(str(text)), NAME)
 
 
 def estimate(value: float | None, low: float | None, high: float | None, unit: str | None) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from trialframe import _checks
 from trialframe._optional import require
-from trialframe.errors import visible
+from trialframe.charts._frames import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -118,10 +118,10 @@ def finished(
     """
     now = look(theme)
     letters = max(30, int(width / _LETTER))
-    subtitle = [piece for line in lines if line for piece in wrap(visible(line), letters)]
-    head = {"text": wrap(visible(title), max(24, int(width / 8.3))), "subtitle": subtitle}
+    subtitle = [piece for line in lines if line for piece in wrap(harmless(line), letters)]
+    head = {"text": wrap(harmless(title), max(24, int(width / 8.3))), "subtitle": subtitle}
     size = {"width": width, "autosize": {"type": "fit-x", "contains": "padding"}} if fit else {}
-    made: Chart = chart.properties(title=head, description=visible(alt), **size).configure(
+    made: Chart = chart.properties(title=head, description=harmless(alt), **size).configure(
         background=now.paper,
         padding=10,
         font="system-ui, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif",

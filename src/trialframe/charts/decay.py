@@ -11,7 +11,6 @@ from trialframe.charts import _frames
 from trialframe.charts._lines import Axis, coloured, lines, others_in_grey
 from trialframe.charts._theme import SHAPES, WIDTH, altair, finished
 from trialframe.display import counted
-from trialframe.errors import visible
 
 if TYPE_CHECKING:
     from trialframe.charts._theme import Chart, Theme
@@ -62,11 +61,11 @@ def decay(
     order = rows.sort("index")["step"].unique(maintain_order=True).to_list()
     layers = lines(
         drawn,
-        x=Axis(column="step", title=visible(bucket), values=order, words=True),
+        x=Axis(column="step", title=_frames.harmless(bucket), values=order, words=True),
         y=_frames.axis("share", metric),
         theme=theme,
         width=width,
-        tooltip={"label": "config", "step": visible(bucket), "text": metric},
+        tooltip={"label": "config", "step": _frames.harmless(bucket), "text": metric},
     )
     every = rows["label"].n_unique()
     empty = rows.filter(pl.col("value").is_null()).height

@@ -49,6 +49,7 @@ def items(
     """
     frame = _frames.taken(frame, NEEDS, "items")
     information = _frames.taken(information, ("ability", "information"), "items")
+    abilities = _frames.taken(abilities, ("config", "ability"), "items")
     now, alt = look(theme), altair()
     cases = frame.select("case", "b").unique().sort("b", "case")
     step = max(1, -(-cases.height // CURVES))

@@ -10,7 +10,6 @@ from trialframe import _checks
 from trialframe.charts import _frames
 from trialframe.charts._theme import WIDTH, altair, finished, look
 from trialframe.display import counted, interval, shown
-from trialframe.errors import visible
 
 if TYPE_CHECKING:
     from typing import Any
@@ -143,7 +142,7 @@ def _lines(frame: pl.DataFrame, kept: pl.DataFrame) -> list[str]:
             f"kappa {_plain(row, 'kappa')}, sensitivity {_rate(row, 'sensitivity')}, "
             f"specificity {_rate(row, 'specificity')}; {level} intervals, "
             f"{row.get('rate_interval') or ''}".rstrip(", "),
-            visible(str(row.get("reason") or "")),
+            _frames.harmless(str(row.get("reason") or "")),
         ]
     unseen = {
         name: int(frame[name].fill_null(0).sum())
