@@ -216,6 +216,18 @@ def test_constant_values_have_no_spread_and_an_exact_mean() -> None:
     assert (got.df > 1).all()
 
 
+@pytest.mark.parametrize("rows", [30, 300, 3000])
+def test_differences_that_cancel_have_the_mean_zero(rows: int) -> None:
+    made = np.random.default_rng(rows)
+    thirds = made.integers(0, 4, rows) / 3
+    difference = made.permutation(thirds) - thirds
+    fit = clustered_mean(np.column_stack([difference, difference + 1e-12]), np.ones(rows))
+    assert fit.mean[0] == 0.0
+    assert fit.mean[1] == pytest.approx(1e-12, rel=1e-3)
+    small = clustered_mean(np.array([[1e-20], [0.0], [3.0]]), np.array([1.0, 1.0, 1e-20]))
+    assert small.mean[0] > 0.0
+
+
 def test_large_offsets_keep_the_spread() -> None:
     noise = np.random.default_rng(4).normal(size=(50, 1))
     cluster = np.repeat(np.arange(10), 5)

@@ -252,6 +252,9 @@ def _centre(
     # clipping makes the mean of equal values exactly that value
     mean = np.clip(numerator / _or_nan(total)[pattern], low, high)
     scale = np.fmax(np.abs(low), np.abs(high))
+    # what is left of sums that cancel is no mean: 1/3 + 1/3 - 2/3 is 0
+    cancels = (low < 0.0) & (high > 0.0) & (np.abs(mean) <= _NO_SPREAD * scale)
+    mean = np.where(cancels, 0.0, mean)
     return mean, scale, np.where(missing, 0.0, values - mean) if gaps else values - mean
 
 
