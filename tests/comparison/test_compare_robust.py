@@ -261,8 +261,11 @@ def test_repeated_rows_are_refused_until_told() -> None:
 
 def test_configs_that_share_nothing_are_refused() -> None:
     frame = pl.DataFrame({"config": ["a", "b"], "case": ["x", "y"], "n": 1, "c": 1})
-    with pytest.raises(TrialsError, match="share 0 cases"):
+    with pytest.raises(TrialsError, match=r"share 0 cases .* Do both name their cases alike\?$"):
         tr.compare(tr.Counts(frame), "a", "b")
+    silent = frame.with_columns(case=pl.lit("x"), n=pl.Series([1, 0]), c=pl.Series([1, 0]))
+    with pytest.raises(TrialsError, match=r"no trial of them has a verdict\.$"):
+        tr.compare(tr.Counts(silent), "a", "b")
     with pytest.raises(UnknownConfigError, match="Available: 'a', 'b'"):
         tr.compare(tr.Counts(frame), "A", "b")
 

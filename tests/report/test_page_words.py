@@ -172,6 +172,34 @@ def test_cases_that_got_worse_are_named() -> None:
     assert "| case\\_00 | regression | 15 of 20 | 0 of 20 |" in made
 
 
+def test_single_cases_are_said_to_be_tested_by_their_passes() -> None:
+    trials = tr.simulate(configs=["a", "b"], cases=30, trials=3, seed=2)
+    trials = trials.with_columns(cost_uusd=pl.int_range(pl.len()))
+    told = "Single cases are tested by how often they pass, not by "
+    made = tr.report(trials, baseline="a", metric="cost_uusd", format="md")
+    assert made.count(f"{told}cost\\_uusd.") == 2
+    assert told not in tr.report(trials, baseline="a", format="md")
+
+
+def test_the_largest_changes_are_named_first_where_less_is_better() -> None:
+    configs = ["a", "b", "c"]
+    trials = tr.simulate(configs=configs, cases=60, trials=3, seed=2).with_columns(
+        cost_uusd=pl.col("config").replace_strict({"a": 900, "b": 700, "c": 100})
+        + pl.int_range(pl.len()) % 7
+    )
+    found = verdicts.of_many(tr.compare_all(tr.counts(trials), "a", metric="cost_uusd"))
+    assert "2 are better (c and b)" in found.sentence
+
+
+def test_trials_without_verdicts_are_not_called_single() -> None:
+    trials = tr.simulate(configs=["a", "b"], cases=5, trials=3, seed=2)
+    made = tr.report(trials.with_columns(passed=pl.lit(None, pl.Boolean)), format="md")
+    assert "**No verdicts**: No trial has a verdict, so flakiness cannot be seen." in made
+    assert "whether trials have verdicts" in made
+    made = tr.report(trials.filter(trial=0), format="md")
+    assert "**One trial each**: No case has two scored trials of the same config" in made
+
+
 def test_warnings_that_differ_in_their_numbers_are_one() -> None:
     rows = [
         {"config": name, "metric": "pass@1", "estimand": "cases", "warnings": text}

@@ -169,10 +169,12 @@ def _refuse_undefined(
 
 def _nothing_shared(configs: list[str], known: Bools, request: Request, where: str) -> str:
     """What to leave out so that some cases are shared."""
-    told = f"no case has {request.name} in all {len(configs)} configs{where}"
+    every = f"in all {len(configs)} configs" if len(configs) > 1 else "in the one config"
+    told = f"no case has {request.name} {every}{where}"
     empty = [name for name, row in zip(configs, known, strict=True) if not row.any()]
     if len(empty) == len(configs):
-        return f"{told}, nor in any: check the metric and its k."
+        nor = ", nor in any" if len(configs) > 1 else ""
+        return f"{told}{nor}: check the metric, its k, and whether trials have verdicts."
     if empty:
         return f"{told}: nowhere in {listed(empty)}. Keep the others with counts.select(...)."
     rest = np.arange(len(configs))

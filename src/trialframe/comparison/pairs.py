@@ -183,8 +183,15 @@ def paired(
     known = ~np.isnan(values[0]) & ~np.isnan(values[1]) & (every[0].weight > 0)
     if not known.any():
         most = min(int(side.n.max(initial=0)) for side in every)
-        few = f" With at most {most} trials a case on one side" if (request.k or 0) > most else ""
-        few += f" k = {request.k} cannot be estimated; choose a smaller k." if few else ""
+        if not first.height:
+            few = " Do both name their cases alike?"
+        elif not most:
+            few = " On one side no trial of them has a verdict."
+        else:
+            few = (
+                f" With at most {most} trials a case on one side" if (request.k or 0) > most else ""
+            )
+            few += f" k = {request.k} cannot be estimated; choose a smaller k." if few else ""
         raise TrialsError(
             f"{baseline!r} and {candidate!r} share {first.height:,} cases and none has "
             f"{request.name} on both sides and a weight above 0, so there is nothing to "

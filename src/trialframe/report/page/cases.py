@@ -30,6 +30,8 @@ STATES = ("regression", "improvement", "no evidence", "untestable", "not scored"
 WORDS = ("got worse", "got better", "no evidence", "untestable", "not scored")
 CHANGED = ("regression", "improvement")
 DOWN, UP = "pass to fail", "fail to pass"
+UNSEEN = "No case has two scored trials of the same config, so flakiness cannot be seen."
+NO_VERDICT = "No trial has a verdict, so flakiness cannot be seen."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,7 @@ class Changes:
         every: Number of pairs of a case and a candidate that were looked at.
         single: Whether most of them have one trial a side, so that none can be tested.
         proven: Whether the rows are those that changed, or, as none did, those that moved.
+        metric: The metric of the report.
     """
 
     baseline: str
@@ -55,9 +58,19 @@ class Changes:
     every: int
     single: bool
     proven: bool
+    metric: str
+
+    @property
+    def tested(self) -> str:
+        """What the tests of single cases look at, where the rest of the report does not."""
+        if self.metric in {"pass@1", "pass^1"}:
+            return ""
+        return f"Single cases are tested by how often they pass, not by {self.metric}."
 
 
-def changes_of(counts: Counts, baseline: str, candidate: str | None, alpha: float) -> Changes:
+def changes_of(
+    counts: Counts, baseline: str, candidate: str | None, alpha: float, metric: str
+) -> Changes:
     """Test every shared case of every candidate."""
     names = [candidate] if candidate else [n for n in counts.configs if n != baseline]
     made = []
@@ -88,6 +101,7 @@ def changes_of(counts: Counts, baseline: str, candidate: str | None, alpha: floa
         every=table.height,
         single=single,
         proven=proven,
+        metric=metric,
     )
 
 
@@ -159,6 +173,8 @@ def _changed_lines(found: Changes) -> Iterator[str]:
                 "which does not mean that there is none"
             )
         yield "- p-values are adjusted by holm over the cases of a config, not over configs"
+    if found.tested:
+        yield f"- {found.tested}"
     if found.candidate is None and not found.proven and found.rows.height:
         yield "- no change is certain: below are the cases that moved most"
 
@@ -235,6 +251,7 @@ class Flaky:
         flaky: Cases that some config both passed and failed.
         pairs: Config-case pairs with two trials or more.
         flaky_pairs: Those with passes and failures.
+        scored: Config-case pairs with a trial that has a verdict.
     """
 
     counts: pl.DataFrame
@@ -243,6 +260,7 @@ class Flaky:
     flaky: int
     pairs: int
     flaky_pairs: int
+    scored: int
 
 
 def flaky_of(counts: Counts) -> Flaky:
@@ -271,13 +289,14 @@ def flaky_of(counts: Counts) -> Flaky:
         flaky=some.height,
         pairs=int(sums[0]),
         flaky_pairs=int(sums[1]),
+        scored=cells.height,
     )
 
 
 def flaky(found: Flaky) -> Section:
     """Cases whose trials disagree."""
     if not found.pairs:
-        never = "No case was tried twice by the same config, so flakiness cannot be seen."
+        never = UNSEEN if found.scored else NO_VERDICT
         return Section(name="flaky", title="Flaky cases", lines=(never,))
     rows = found.rows.head(MOST_CASES)
     some = counted(found.cases, "case")

@@ -183,7 +183,9 @@ def _found(counts: Counts, asked: Asked, findings: pl.DataFrame | None) -> Found
                 by=asked.by,
                 **options,
             )
-        changes = cases.changes_of(counts, asked.baseline, asked.candidate, 1.0 - asked.level)
+        changes = cases.changes_of(
+            counts, asked.baseline, asked.candidate, 1.0 - asked.level, asked.metric
+        )
     if one is not None and asked.gate != "none":
         decision = gate(one, alpha=1.0 - asked.level, by=asked.by or None)
     return Found(

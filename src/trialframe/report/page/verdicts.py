@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from trialframe.display import counted, cut, interval, shown
+from trialframe.report.page.cases import NO_VERDICT, UNSEEN
 from trialframe.report.page.model import TONES, Tone, Verdict
 
 if TYPE_CHECKING:
@@ -74,10 +75,12 @@ def of_board(table: pl.DataFrame | str) -> Verdict:
 def of_many(table: pl.DataFrame) -> Verdict:
     """How many configs are better than the baseline, and how many worse."""
     names = {
-        word: table.filter(pl.col("verdict") == word).sort("diff")["candidate"].to_list()
+        word: table.filter(pl.col("verdict") == word)
+        .sort(pl.col("diff").abs(), descending=True, maintain_order=True)["candidate"]
+        .to_list()
         for word in ("better", "worse", "inconclusive")
     }
-    better, worse, unknown = names["better"][::-1], names["worse"], names["inconclusive"]
+    better, worse, unknown = names["better"], names["worse"], names["inconclusive"]
     adjust = table["adjust"][0]
     how = "without adjustment for their number" if adjust == "none" else f"adjusted by {adjust}"
     base, metric = cut(table["baseline"][0], NAME), table["metric"][0]
@@ -116,6 +119,7 @@ def of_changes(found: Changes) -> Verdict:
     if worse:
         cases = found.rows.filter(pl.col("status") == "regression")["case"]
         text += f" First: {some(cases.unique(maintain_order=True).to_list())}."
+    text += f" {found.tested}" if found.tested else ""
     word = f"{first.capitalize()} got worse" if worse or not down else f"{down:,} pass to fail"
     tone: Tone = "bad" if worse else "open" if down or total["untestable"] else "plain"
     return Verdict(word=word, tone=tone, sentence=text, section="cases")
@@ -124,8 +128,8 @@ def of_changes(found: Changes) -> Verdict:
 def of_flaky(found: Flaky) -> Verdict:
     """How many cases come out both ways."""
     if not found.pairs:
-        text = "No case was tried twice by the same config, so flakiness cannot be seen."
-        return Verdict(word="One trial each", tone="open", sentence=text, section="flaky")
+        word, text = ("One trial each", UNSEEN) if found.scored else ("No verdicts", NO_VERDICT)
+        return Verdict(word=word, tone="open", sentence=text, section="flaky")
     share = shown(found.flaky_pairs / found.pairs, "share")
     text = (
         f"{found.flaky:,} of {counted(found.cases, 'case')} came out both ways under some config; "
