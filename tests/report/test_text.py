@@ -222,6 +222,17 @@ def test_long_and_wide_tables_say_what_they_leave_out() -> None:
     assert max(map(len, text.splitlines()[:12])) <= 80
 
 
+def test_long_columns_share_what_room_there_is() -> None:
+    said = "what one can say of it in some ten or more words, all of them short"
+    frame = pl.DataFrame({"name": ["a-name-of-its-own"], "one": [said], "two": [said + " and on"]})
+    buffer = io.StringIO()
+    print_frame(Console(file=buffer, width=80), frame)
+    lines = buffer.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "a-name-of-its-own" in buffer.getvalue()
+    assert len(lines) <= 6
+
+
 def test_findings_are_printed_one_below_the_other() -> None:
     found = tr.check_trials({"case": ["x", "x"], "trial": [1, 1], "passed": [True, False]})
     buffer = io.StringIO()

@@ -97,13 +97,13 @@ def _table(panel: Panel, width: int) -> Table:
 
 
 def _shared(names: Sequence[Column], room: int) -> list[int]:
-    """Widths of the names: what each needs, the longest folded when room is short."""
+    """Widths of the names: what each needs, the longest folded alike when room is short."""
     widths = [column.width for column in names]
-    over = sum(widths) + GAP * (len(widths) - 1) - room
-    if widths and over > 0:
-        longest = widths.index(max(widths))
-        widths[longest] = max(SHORTEST, widths[longest] - over)
-    return widths
+    free = room - GAP * (len(widths) - 1)
+    most = max(widths, default=0)
+    while most > SHORTEST and sum(min(width, most) for width in widths) > free:
+        most -= 1
+    return [min(width, max(most, SHORTEST)) for width in widths]
 
 
 def _styled(cell: str) -> Text:
