@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -332,6 +333,16 @@ def test_braintrust_results_of_eval_have_no_ids() -> None:
 )
 def test_langfuse_scores_of_every_type(one: Row, *, expected: bool | None) -> None:
     assert tr.read([langfuse("1", one)]).collect()["passed"].to_list() == [expected]
+
+
+def test_langfuse_items_as_the_api_lists_them() -> None:
+    folder = Path(__file__).parent / "fixtures" / "langfuse"
+    expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
+    frame = tr.read(folder / "experiment_items.jsonl", metric="correct").collect()
+    assert (frame.height, frame["config"].n_unique()) == (expected["items"], expected["runs"])
+    assert frame["passed"].sum() == expected["correct"]
+    assert frame["passed"].null_count() == expected["unscored_items"]
+    assert frame["started_at"].null_count() == 0
 
 
 def test_langfuse_of_old_and_as_python_models() -> None:
