@@ -207,3 +207,12 @@ def test_an_older_job_is_read_by_the_table_of_exceptions() -> None:
     same = newer.filter(pl.col("trial_name").is_in(older["trial_name"].implode()))
     assert older.height == 3
     assert older.select(columns).sort("trial_name").equals(same.select(columns).sort("trial_name"))
+
+
+def test_a_metric_can_be_named_where_trials_broke_off_without_rewards() -> None:
+    job = FIXTURES / "toy-job"
+    named = tr.read(job, metric="reward").collect()
+    assert named.equals(tr.read(job).collect())
+    assert named["passed"].null_count() == 4
+    with pytest.raises(ArgumentError, match=r"no such reward. It has 'reward'"):
+        tr.read(job, metric="rewrd")

@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import trialframe as tr
@@ -94,6 +95,56 @@ def test_packed_logs_are_read(tmp_path: Path) -> None:
     text = json.dumps([tau_row()]).encode()
     (tmp_path / "m.json.gz").write_bytes(gzip.compress(text))
     assert rows(tmp_path / "m.json.gz").select("config", "case").rows() == [("m", "0")]
+
+
+@pytest.mark.parametrize(
+    ("folder", "options"),
+    [
+        ("harbor/toy-job", {}),
+        ("terminal-bench/toy-run", {}),
+        ("tau2-bench/folder_form", {}),
+        ("swebench/logs/run_evaluation/run_a", {}),
+        ("helm", {}),
+        ("lm-eval", {"metric": "acc|exact_match,strict-match|pass@1,all-three", "threshold": 1}),
+    ],
+)
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_packed_folders_say_what_they_said_before(
+    tmp_path: Path, folder: str, options: dict[str, Any], ending: str
+) -> None:
+    plain, packed = tmp_path / "plain" / folder, tmp_path / "packed" / folder
+    shutil.copytree(FIXTURES / folder, plain, ignore=shutil.ignore_patterns("expected.json"))
+    for path in sorted(plain.rglob("*.json*")):
+        to = packed / path.relative_to(plain).with_name(path.name + ending)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        with pa.output_stream(str(to), compression="gzip" if ending == ".gz" else "zstd") as out:
+            out.write(path.read_bytes())
+    trials = rows(packed, **options).drop("log")
+    assert trials.height > 0
+    assert trials.equals(rows(plain, **options).drop("log"))
+
+
+def test_a_log_beside_its_packed_copy_is_not_read_twice(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(FIXTURES / "tau2-bench" / "folder_form", folder)
+    for path in sorted((folder / "simulations").glob("*.json")):
+        path.with_name(path.name + ".gz").write_bytes(gzip.compress(path.read_bytes()))
+    assert rows(folder / "results.json").height == 12
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_numbers_that_no_float_holds_are_no_crash(tmp_path: Path, *, strict: bool) -> None:
+    row = {"run_id": "r", "task_id": "t", "alias": "a", "model": "m", "score_binarized": 1}
+    row |= {"human_minutes": 1, "task_family": "f", "started_at": 10**400, "completed_at": 1}
+    path = tmp_path / "runs.jsonl"
+    path.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    if strict:
+        with pytest.raises(SourceError, match="too large"):
+            tr.read(path)
+        return
+    trials, unread = tr.read(path, errors="collect")
+    assert trials.collect().height == 0
+    assert "too large" in unread["reason"].item()
 
 
 def test_logs_become_counts_and_answers(tmp_path: Path) -> None:

@@ -144,8 +144,14 @@ class Log:
             yield where, record
 
     def beside(self, pattern: str) -> list[Path]:
-        """Files in the same folder whose names match, in order."""
-        return sorted(path for path in self.path.parent.glob(pattern) if path.is_file())
+        """Files in the same folder whose names match, compressed or not, in order."""
+        found = {
+            path.with_name(bare(path)): path
+            for ending in (*PACKED, "")  # a file goes before what it was packed into
+            for path in self.path.parent.glob(pattern + ending)
+            if path.is_file()
+        }
+        return sorted(found.values())
 
     def chosen(self, names: Iterable[str], what: str, default: str | None = None) -> str | None:
         """The score that decides: the one asked for, the only one, or the format's default.
@@ -248,6 +254,21 @@ class Log:
         return pl.Series("passed", passed, dtype=pl.Boolean)
 
 
+PACKED = (".zst", ".gz")
+"""Endings of compressed files."""
+
+
+def bare(path: Path) -> str:
+    """The name of a file without the ending of its compression."""
+    return path.name.removesuffix(path.suffix) if path.suffix in PACKED else path.name
+
+
+def there(path: Path) -> Path | None:
+    """A file, or the compressed one of that name; None where neither is."""
+    ways = (path, *(path.with_name(path.name + ending) for ending in PACKED))
+    return next((way for way in ways if way.is_file()), None)
+
+
 def label(path: Path, generic: Iterable[str] = ()) -> str:
     """What a file is called when its log names no system: its own name, or its folder's.
 
@@ -255,8 +276,8 @@ def label(path: Path, generic: Iterable[str] = ()) -> str:
         path: The file.
         generic: Names without ending that say nothing, such as results.
     """
-    name = path.name
-    for ending in (".gz", ".zst", ".json", ".jsonl", ".ndjson"):
+    name = bare(path)
+    for ending in (".json", ".jsonl", ".ndjson"):
         name = name.removesuffix(ending) or name
     folder = path.absolute().parent.name
     return folder if folder and name in set(generic) else name

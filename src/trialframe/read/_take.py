@@ -26,7 +26,10 @@ _KINDS = EXTRAS | {item.name: item.dtype for item in TRIALS}
 
 LARGEST = 2**53
 
-MALFORMED = (AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError)
+MALFORMED = (
+    *(AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError),
+    ArithmeticError,  # whole numbers that no float holds
+)
 """What code raises that meets a log of a shape which no version of its tool writes."""
 
 
@@ -105,7 +108,7 @@ def at_once(records: Sequence[Mapping[str, Any]], fields: Sequence[Take]) -> lis
             if take.made is not None:
                 values = [take.made(value) for value in values]
             column = _plain(take, values)
-        except (*MALFORMED, OverflowError, TrialframeError, pl.exceptions.PolarsError):
+        except (*MALFORMED, TrialframeError, pl.exceptions.PolarsError):
             return None  # whatever it is, it is found again with its place
         if column is None:
             return None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from trialframe.errors import SourceError, short
-from trialframe.read._log import Log, LogFormat
+from trialframe.read._log import Log, LogFormat, bare
 from trialframe.read._outline import head_of
 from trialframe.read._take import Take, at, clipped, elapsed, scalars
 
@@ -96,7 +96,7 @@ def recognise(head: Head) -> bool:
 
 def select(paths: Sequence[Path]) -> tuple[list[Path], dict[Path, str]]:
     """Results of trials; the result of a job counts them again."""
-    jobs = {path.parent.parent for path in paths if path.name == "result.json"}
+    jobs = {path.parent.parent for path in paths if bare(path) == "result.json"}
     left = {}
     for path in paths:
         if path.parent in jobs and not head_of(path).has("task_name"):
@@ -122,7 +122,8 @@ def read(log: Log) -> pl.DataFrame:
 def _record(log: Log, trial: Mapping[str, Any]) -> dict[str, Any]:
     failures = list(_exceptions(trial))
     rewards = at(trial, "verifier_result.rewards") or {}
-    name = log.chosen(rewards, "reward", default=REWARD)
+    # A trial that broke off has no reward of any name.
+    name = log.chosen(rewards, "reward", default=REWARD) if rewards else None
     valid = bool(rewards) and _counts(trial, failures)
     first = failures[0] if failures else {}
     kind = first.get("exception_type")

@@ -9,7 +9,7 @@ import polars as pl
 
 from trialframe.errors import SourceError
 from trialframe.read import _bounded
-from trialframe.read._log import Log, LogFormat
+from trialframe.read._log import Log, LogFormat, there
 from trialframe.read._take import Take, as_text, at
 
 if TYPE_CHECKING:
@@ -130,9 +130,9 @@ def _perturbation(value: Any) -> str | None:
 
 def _spec(log: Log) -> dict[str, Any]:
     """What the run was: from the file beside, else from the name of the folder."""
-    path = log.path.with_name("run_spec.json")
+    path = there(log.path.with_name("run_spec.json"))
     folder = log.path.absolute().parent.name
-    spec = _bounded.document(path) if path.is_file() else {}
+    spec = _bounded.document(path) if path else {}
     if not isinstance(spec, dict):
         raise SourceError(f"{path} is no specification of a run. Write it again.")
     adapter = spec.get("adapter_spec") or {}

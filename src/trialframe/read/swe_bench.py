@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from trialframe.errors import SourceError, short
-from trialframe.read._log import Log, LogFormat, label
+from trialframe.read._log import Log, LogFormat, bare, label
 from trialframe.read._take import Take, at, clipped
 
 if TYPE_CHECKING:
@@ -77,10 +77,10 @@ def recognise(head: Head) -> bool:
 
 def select(paths: Sequence[Path]) -> tuple[list[Path], dict[Path, str]]:
     """Reports of single instances are in the report of their run, where there is one."""
-    names = {path.name for path in paths}
+    names = {bare(path) for path in paths}
     left = {}
     for path in paths:
-        if path.name == "report.json" and len(path.parts) > 3:
+        if bare(path) == "report.json" and len(path.parts) > 3:
             run, model = path.parts[-4], path.parts[-3]
             if f"{model}.{run}.json" in names:
                 left[path] = f"{model}.{run}.json holds it"
@@ -89,7 +89,7 @@ def select(paths: Sequence[Path]) -> tuple[list[Path], dict[Path, str]]:
 
 def identity(path: Path) -> object:
     """Model, run and instance: reports of two models may be the same to the byte."""
-    case = path.absolute().parent.name if path.name == "report.json" else ""
+    case = path.absolute().parent.name if bare(path) == "report.json" else ""
     return *_system(path, report=False).values(), case
 
 
@@ -116,9 +116,9 @@ def _system(path: Path, *, report: bool) -> dict[str, Any]:
     """Model and run, as the harness puts them into the names of files and folders."""
     name = label(path, GENERIC)
     folders = path.absolute().parts
-    if path.name == "report.json" and len(folders) > 3 and _ID.match(path.absolute().parent.name):
+    if bare(path) == "report.json" and len(folders) > 3 and _ID.match(path.absolute().parent.name):
         return {"config": folders[-3], "run": folders[-4]}
-    if path.name == "results.json" and path.absolute().parent.name == "results":
+    if bare(path) == "results.json" and path.absolute().parent.name == "results":
         return {"config": folders[-3]}
     model, _, run = name.rpartition(".")
     # gpt-4.1 is one name; gpt-4.1.first is a model and a run.

@@ -9,7 +9,7 @@ import polars as pl
 
 from trialframe.errors import SourceError, short
 from trialframe.read import _bounded
-from trialframe.read._log import Log, LogFormat, label
+from trialframe.read._log import Log, LogFormat, bare, label, there
 from trialframe.read._outline import head_of
 from trialframe.read._take import MALFORMED, Take, at, clipped, words
 
@@ -119,7 +119,7 @@ def recognise(head: Head) -> bool:
 
 def select(paths: Sequence[Path]) -> tuple[list[Path], dict[Path, str]]:
     """Results, with the simulations in the folder beside them; no submissions."""
-    files = set(paths)
+    runs = {path.parent for path in paths if bare(path) == "results.json"}
     left = {}
     for path in paths:
         if path.name.startswith("submission") and head_of(path).has("trajectory_files"):
@@ -127,7 +127,7 @@ def select(paths: Sequence[Path]) -> tuple[list[Path], dict[Path, str]]:
                 "a submission holds the rates of the board and no trials; read the trajectory "
                 "files that it names"
             )
-        elif path.parent.name == FOLDER and path.parent.parent / "results.json" in files:
+        elif path.parent.name == FOLDER and path.parent.parent in runs:
             left[path] = "the results.json beside its folder holds it"
     return [path for path in paths if path not in left], left
 
@@ -156,8 +156,8 @@ def read(log: Log) -> pl.DataFrame:
 
 def _info(path: Path) -> Mapping[str, Any]:
     """What is known of the run of a simulation that has a file of its own."""
-    results = path.absolute().parent.parent / "results.json"
-    if path.parent.name != FOLDER or not results.is_file():
+    results = there(path.absolute().parent.parent / "results.json")
+    if path.parent.name != FOLDER or results is None:
         return {}
     found = _bounded.document(results)
     return (found.get("info") or {}) if isinstance(found, dict) else {}

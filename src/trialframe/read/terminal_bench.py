@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trialframe.errors import SourceError, listed, short
 from trialframe.read import _bounded
-from trialframe.read._log import Log, LogFormat, label
+from trialframe.read._log import Log, LogFormat, bare, label, there
 from trialframe.read._take import Take, at, elapsed
 
 if TYPE_CHECKING:
@@ -85,10 +85,10 @@ def recognise(head: Head) -> bool:
 
 def select(paths: Sequence[Path]) -> tuple[list[Path], dict[Path, str]]:
     """Runs, and trials of runs that left no results of their own."""
-    runs = {path.parent for path in paths if path.name != METADATA and not _of_trial(path)}
+    runs = {path.parent for path in paths if bare(path) != METADATA and not _of_trial(path)}
     left = {}
     for path in paths:
-        if path.name == METADATA:
+        if bare(path) == METADATA:
             left[path] = "it describes a run and holds no trials; read the results.json beside it"
         elif _of_trial(path) and path.parents[2] in runs:
             left[path] = "the results.json of its run holds it"
@@ -117,7 +117,7 @@ def read(log: Log) -> pl.DataFrame:
         trials, folder = [document], folder.parent.parent
     else:
         _refuse_partial(log, trials)
-    run = _metadata(folder / METADATA)
+    run = _metadata(there(folder / METADATA))
     records = log.records(trials, "results", lambda _, trial: _record(log, trial, run))
     return log.table(records, FIELDS)
 
@@ -135,9 +135,9 @@ def _refuse_partial(log: Log, trials: Any) -> None:
         )
 
 
-def _metadata(path: Path) -> Mapping[str, Any]:
+def _metadata(path: Path | None) -> Mapping[str, Any]:
     """What is known of the run."""
-    found = _bounded.document(path) if path.is_file() else {}
+    found = _bounded.document(path) if path else {}
     return found if isinstance(found, dict) else {}
 
 
