@@ -90,6 +90,12 @@ def test_passes_that_cannot_be_told_are_refused(tmp_path: Path) -> None:
     assert (trials.collect().height, unread.height) == (0, 1)
 
 
+def test_a_count_makes_no_more_passes_than_a_category_has(tmp_path: Path) -> None:
+    header = {"accuracy": 1.0, "correct_count": 10**7, "total_count": 10**7}
+    with pytest.raises(SourceError, match="Read the score file"):
+        rows(write(tmp_path / "simple_score.json", [header]))
+
+
 def test_answers_without_verdicts_are_refused(tmp_path: Path) -> None:
     answer = {"id": "simple_0", "result": "f()", "input_token_count": 1}
     answer |= {"output_token_count": 1, "latency": 0.5}

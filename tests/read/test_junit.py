@@ -410,3 +410,26 @@ def test_mutations_raise_our_errors_only(
     path.write_bytes(bytes(data[:end] if end % 3 else data) or b" ")
     with contextlib.suppress(TrialframeError):
         rows(path, format="junit")
+
+
+@pytest.mark.parametrize("part", ['<a b="{}"/>', "<!--{}-->"])
+def test_a_tag_without_end_is_refused_early(tmp_path: Path, part: str) -> None:
+    path = tmp_path / "wide.xml"
+    path.write_text(f"<testsuites>{part.format('x' * 2**25)}</testsuites>", encoding="utf-8")
+    with pytest.raises(SourceError, match="a tag in line 1 has more than 16 MiB"):
+        tr.read(path, format="junit")
+
+
+def test_long_output_is_no_long_tag(tmp_path: Path) -> None:
+    path = tmp_path / "long.xml"
+    case = f"<testcase name='a'><system-out>{'x' * 2**25}</system-out></testcase>"
+    path.write_text(f"<testsuites><testsuite>{case}</testsuite></testsuites>", encoding="utf-8")
+    assert tr.read(path).collect()["passed"].to_list() == [True]
+
+
+def test_utf_16_is_told_from_its_first_bytes(tmp_path: Path) -> None:
+    text = (FIXTURES / "reruns.xml").read_text(encoding="utf-8")
+    path = tmp_path / "reruns.xml"
+    path.write_bytes(text.replace('"utf-8"', '"utf-16"', 1).encode("utf-16"))
+    plain = tr.read(FIXTURES / "reruns.xml").collect()
+    assert tr.read(path).collect().drop("log").equals(plain.drop("log"))

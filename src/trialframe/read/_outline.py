@@ -57,7 +57,8 @@ def head_of(path: Path) -> Head:
     start = _bounded.head(path, SIZE)
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return Head(path=path, first=_bounded.first_member(start))
-    text = start.decode("utf-8-sig", errors="replace")
+    wide = start.startswith((b"\xff\xfe", b"\xfe\xff"))  # XML may be so, JSON may not
+    text = start.decode("utf-16" if wide else "utf-8-sig", errors="replace")
     keys = outline(text) if text.lstrip()[:1] in {"{", "["} else frozenset[str]()
     return Head(path=path, text=text, keys=keys)
 

@@ -18,6 +18,9 @@ DEPTH = 64
 TEXT = 4000
 """Characters kept of the text of one element."""
 
+LONGEST = 2**24
+"""Bytes of one tag at most: the parser keeps it whole, and looks at it again with every block."""
+
 
 class Reader:
     """Calls `opened(tag, attributes)` and `closed(tag, text)` for every element of a file.
@@ -47,8 +50,15 @@ class Reader:
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._text
         try:
+            total = 0
             for block in _bounded.blocks(path):
                 parser.Parse(block, False)
+                total += len(block)
+                if total - parser.CurrentByteIndex > LONGEST:
+                    raise SourceError(
+                        f"a tag in line {parser.CurrentLineNumber} has more than "
+                        f"{LONGEST >> 20} MiB. Leave the file out."
+                    )
             parser.Parse(b"", True)
         except expat.ExpatError as error:
             raise SourceError(
