@@ -22,7 +22,6 @@ from trialframe.read._presets import TableFormat
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 Row = dict[str, Any]
 START = "2026-01-01T00:00:00.000Z"
