@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+LONG = 24
+"""Characters from which on the texts of a column are folded together with other long ones."""
+
 SHORTEST = 8
 """Characters that the name of a config gets at least."""
 
@@ -97,13 +100,17 @@ def _table(panel: Panel, width: int) -> Table:
 
 
 def _shared(names: Sequence[Column], room: int) -> list[int]:
-    """Widths of the names: what each needs, the longest folded alike when room is short."""
+    """Widths of the names: long ones are folded alike when room is short, then the longest."""
     widths = [column.width for column in names]
     free = room - GAP * (len(widths) - 1)
     most = max(widths, default=0)
-    while most > SHORTEST and sum(min(width, most) for width in widths) > free:
+    while most > LONG and sum(min(width, most) for width in widths) > free:
         most -= 1
-    return [min(width, max(most, SHORTEST)) for width in widths]
+    widths = [min(width, most) for width in widths]
+    if widths and sum(widths) > free:
+        longest = widths.index(max(widths))
+        widths[longest] = max(SHORTEST, widths[longest] + free - sum(widths))
+    return widths
 
 
 def _styled(cell: str) -> Text:
