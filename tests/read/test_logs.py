@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import logging
+import re
 import shutil
 from pathlib import Path
 from time import perf_counter
@@ -471,3 +472,12 @@ def test_what_is_left_out_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFix
     with caplog.at_level(logging.INFO, logger="trialframe"):
         rows(tmp_path)
     assert caplog.text.count("the results.json of its run holds it") == 15
+
+
+@pytest.mark.parametrize("kind", LOGS, ids=lambda kind: kind.name)
+def test_a_file_of_another_kind_is_refused_with_what_to_do(tmp_path: Path, kind: LogFormat) -> None:
+    path = tmp_path / "odd.json"
+    path.write_text('["of another kind"]', encoding="utf-8")
+    with pytest.raises(SourceError, match=r"odd\.json") as found:
+        tr.read(path, format=kind.name)
+    assert re.search(r"\b([Ll]eave|[Ww]rite|Read|Keep|Score|Give|[Nn]ame) ", str(found.value))

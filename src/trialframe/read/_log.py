@@ -95,7 +95,11 @@ class Log:
             SourceError: In strict reading.
         """
         if self.strict:
-            raise SourceError(f"{short(str(self.path))}, {place}: {reason}")
+            stop = "" if reason.endswith(".") else "."
+            raise SourceError(
+                f"{short(str(self.path))}, {place}: {reason}{stop} Write it again, or read the "
+                'rest with errors="collect" of tr.read.'
+            )
         self.unread.append((place, reason))
 
     def json(self) -> Any:
@@ -253,6 +257,9 @@ class Log:
             )
         return pl.Series("passed", passed, dtype=pl.Boolean)
 
+
+NOT_THIS = "Leave it out, or name another format=."
+"""What to do about a file that is no log of its format."""
 
 PACKED = (".zst", ".gz")
 """Endings of compressed files."""

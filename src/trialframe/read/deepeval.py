@@ -91,7 +91,7 @@ def read(log: Log) -> pl.DataFrame:
     run = document.get("testRunData", document) if isinstance(document, dict) else None
     if not isinstance(run, dict) or not any(name in run for name in LISTS):
         raise SourceError(
-            f"{short(str(log.path))} has no test cases. DeepEval writes them to the folder that "
+            f"{short(str(log.path))} has no test cases. Read the files in the folder that "
             "DEEPEVAL_RESULTS_FOLDER names."
         )
     rows = [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from trialframe.errors import SourceError, short
-from trialframe.read._log import Log, LogFormat, bare
+from trialframe.read._log import NOT_THIS, Log, LogFormat, bare
 from trialframe.read._outline import head_of
 from trialframe.read._take import Take, at, clipped, elapsed, scalars
 
@@ -108,7 +108,9 @@ def read(log: Log) -> pl.DataFrame:
     """One trial, or a job that holds its trials."""
     document = log.json()
     if not isinstance(document, dict):
-        raise SourceError(f"{short(str(log.path))} holds {short(document)}, no result of a trial.")
+        raise SourceError(
+            f"{short(str(log.path))} holds {short(document)}, no result of a trial. {NOT_THIS}"
+        )
     trials = [document] if "task_name" in document else document.get("trial_results")
     if not trials:
         raise SourceError(

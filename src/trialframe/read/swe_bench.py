@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from trialframe.errors import SourceError, short
-from trialframe.read._log import Log, LogFormat, bare, label
+from trialframe.read._log import NOT_THIS, Log, LogFormat, bare, label
 from trialframe.read._take import Take, at, clipped
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def read(log: Log) -> pl.DataFrame:
     """One report, board or map."""
     document = log.json()
     if not isinstance(document, dict):
-        raise SourceError(f"{short(str(log.path))} holds {short(document)}, no report.")
+        raise SourceError(f"{short(str(log.path))} holds {short(document)}, no report. {NOT_THIS}")
     if "leaderboards" in document:
         return log.table(_boards(log, document["leaderboards"]), FIELDS)
     system = _system(log.path, report="resolved_ids" in document)

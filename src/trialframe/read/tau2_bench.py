@@ -9,7 +9,7 @@ import polars as pl
 
 from trialframe.errors import SourceError, short
 from trialframe.read import _bounded
-from trialframe.read._log import Log, LogFormat, bare, label, there
+from trialframe.read._log import NOT_THIS, Log, LogFormat, bare, label, there
 from trialframe.read._outline import head_of
 from trialframe.read._take import MALFORMED, Take, at, clipped, words
 
@@ -136,7 +136,7 @@ def read(log: Log) -> pl.DataFrame:
     """One file of results with its simulations, or one simulation."""
     document = log.json()
     if not isinstance(document, dict):
-        raise SourceError(f"{short(str(log.path))} holds {short(document)}, no results.")
+        raise SourceError(f"{short(str(log.path))} holds {short(document)}, no results. {NOT_THIS}")
     if "termination_reason" in document:
         info = _info(log.path)
         records = [("the simulation", _record(log, document, info))]
