@@ -297,11 +297,13 @@ def test_the_three_questions_agree(
     assert needed is not None
     enough = tr.power(counts, effect=effect, cases=max(needed, 2), **plan).power
     assert enough is not None
-    assert enough >= 0.8 - (1e-3 if test == "z" else 1e-9)
+    # Miller's formula for z leaves out the far tail, which the power has: they meet within 1e-3
+    near = 1e-3 if test == "z" else 1e-9
+    assert enough >= 0.8 - near
     if needed > 3:
         fewer = tr.power(counts, effect=effect, cases=needed - 1, **plan).power
         assert fewer is not None
-        assert fewer < 0.8 + 1e-9
+        assert fewer < 0.8 + near
 
 
 def test_row_order_does_not_matter() -> None:
