@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trialframe as tr
-from trialframe.errors import ArgumentError, ColumnError, TrialframeError
+from trialframe.errors import ArgumentError, ColumnError, SourceError, TrialframeError
 from trialframe.read._formats import TABLES
 from trialframe.read._presets import TableFormat
 
@@ -342,6 +342,17 @@ def test_langfuse_items_as_the_api_lists_them() -> None:
     assert frame["passed"].sum() == expected["correct"]
     assert frame["passed"].null_count() == expected["unscored_items"]
     assert frame["started_at"].null_count() == 0
+
+
+def test_a_row_that_does_not_fit_is_left_out_and_told() -> None:
+    rows = [langfuse(str(i), score("correct", 1)) for i in range(3)]
+    rows[1]["usage"] = {"input": "many"}
+    with pytest.raises(SourceError, match=r"row 1: tokens_in is 'many'.*errors=\"collect\""):
+        tr.read(as_text(rows))
+    trials, unread = tr.read(as_text(rows), errors="collect")
+    assert trials.collect()["case"].to_list() == ["0", "2"]
+    assert unread["file"].to_list() == ["the export of Langfuse"]
+    assert unread["place"].to_list() == ["row 1"]
 
 
 def test_langfuse_of_old_and_as_python_models() -> None:

@@ -7,19 +7,18 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import polars as pl
 
 from trialframe.errors import ColumnError, listed, short
-from trialframe.read._log import Log
 from trialframe.read._take import as_text, as_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from trialframe.read._log import Log
     from trialframe.read._take import Take
 
 Row = dict[str, Any]
@@ -120,10 +119,8 @@ def trials(
     scores: Sequence[Mapping[str, Any]],
     fields: Sequence[Take],
     *,
-    metric: str | None,
-    threshold: float | None,
+    log: Log,
     what: str,
-    title: str,
 ) -> pl.LazyFrame:
     """Records as trials, with the score that decides as `score` and `passed`.
 
@@ -131,27 +128,24 @@ def trials(
         records: A dict a trial, as `fields` takes it apart; `extras` in it are kept too.
         scores: Scores by name, one dict a record.
         fields: Which place of a record becomes which column.
-        metric: The score that decides.
-        threshold: Pass when score >= threshold.
+        log: The export, with the score that decides.
         what: What a score is called there.
-        title: The platform.
 
     Raises:
         ArgumentError: There are several scores and none was chosen, or one that needs a
             threshold.
         ColumnError: A score is a word that is neither yes nor no.
     """
-    log = Log(path=Path(f"the export of {title}"), metric=metric, threshold=threshold)
     names = list(dict.fromkeys(name for row in scores for name in row))
     if not names:
-        raise ColumnError(f"the export of {title} has no {what}, so nothing says what passed.")
+        raise ColumnError(f"{log.path} has no {what}, so nothing says what passed.")
     chosen = log.chosen(names, what)
     assert chosen is not None  # noqa: S101 - there are names
     place = next((take.path for take in fields if take.column == "score" and take.path), "score")
     made = []
     for number, (record, found) in enumerate(zip(records, scores, strict=True)):
         more = {f"score.{name}": value for name, value in found.items() if _is_plain(value)}
-        graded = _graded(found, chosen, scores, title)
+        graded = _graded(found, chosen, scores, log)
         extras = more | record.get("extras", {})
         made.append((f"row {number}", record | {place: graded, "extras": extras}))
     frame = log.table(made, fields, extras=lambda record: dict(record["extras"]))
@@ -161,7 +155,7 @@ def trials(
 
 
 def _graded(
-    found: Mapping[str, Any], chosen: str, scores: Sequence[Mapping[str, Any]], title: str
+    found: Mapping[str, Any], chosen: str, scores: Sequence[Mapping[str, Any]], log: Log
 ) -> float | None:
     try:
         return grade(found.get(chosen))
@@ -170,7 +164,7 @@ def _graded(
             as_text(row[chosen]) for row in scores if not unknown(row.get(chosen))
         )
         raise ColumnError(
-            f"{short(chosen)} of the export of {title} has grades that are neither numbers nor yes "
+            f"{short(chosen)} of {log.path} has grades that are neither numbers nor yes "
             f"and no: {listed(words, 5)}. Read it with format='table' and map them, for example "
             f"passed=pl.col({chosen!r}) == {next(iter(words))!r}."
         ) from None

@@ -11,6 +11,8 @@ import polars as pl
 from trialframe.errors import ColumnError, SourceError, TrialframeError, listed
 from trialframe.read._combine import Raw
 from trialframe.read._frames import FAILURES, reason
+from trialframe.read._log import Log
+from trialframe.read.logs import UNREAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +30,7 @@ class TableFormat:
         title: The tool that writes it.
         files: What is exported.
         recognise: Whether a table is one, by its columns.
-        convert: The table, the metric asked for and the threshold -> columns of trials.
+        convert: The table, and what is asked of it -> columns of trials.
         fields: Which column of the export becomes which column.
         trial: Where the number of a trial comes from.
         metric: What `metric=` names, and what is taken without it.
@@ -38,7 +40,7 @@ class TableFormat:
     title: str
     files: str
     recognise: Callable[[pl.Schema], bool]
-    convert: Callable[[pl.LazyFrame, str | None, float | None], pl.LazyFrame]
+    convert: Callable[[pl.LazyFrame, Log], pl.LazyFrame]
     fields: tuple[Take, ...]
     trial: str
     metric: str = ""
@@ -65,18 +67,26 @@ def preset_of(raw: Raw, choice: Choice) -> Raw:
             f"format={found.name!r}: the table is no export of {found.title}. Its columns: "
             f"{listed(schema, 20)}."
         )
-    parts = [
-        _of_file(_converted(found, frame, choice), path) for path, frame in _frames(raw, found)
-    ]
+    parts, unread = [], []
+    for path, part in _frames(raw, found):
+        log = Log(
+            path=Path(f"the export of {found.title}"),
+            metric=choice.metric,
+            threshold=choice.threshold,
+            strict=choice.strict,
+        )
+        parts.append(_of_file(_converted(found, part, log), path))
+        unread += [(path or str(log.path), place, why) for place, why in log.unread]
     frame = parts[0] if len(parts) == 1 else pl.concat(parts, how="diagonal_relaxed")
-    unread = pl.DataFrame(schema={"file": pl.String, "place": pl.String, "reason": pl.String})
     taken = {take.column: take for take in found.fields}
-    return Raw(frame=frame, files=raw.files, taken=taken, unread=unread)
+    return Raw(
+        frame=frame, files=raw.files, taken=taken, unread=pl.DataFrame(unread, UNREAD, orient="row")
+    )
 
 
-def _converted(found: TableFormat, frame: pl.LazyFrame, choice: Choice) -> pl.LazyFrame:
+def _converted(found: TableFormat, frame: pl.LazyFrame, log: Log) -> pl.LazyFrame:
     try:
-        return found.convert(frame, choice.metric, choice.threshold)
+        return found.convert(frame, log)
     except TrialframeError:
         raise
     except (*FAILURES, AttributeError, LookupError) as error:

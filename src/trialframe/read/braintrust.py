@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from trialframe.read._log import Log
+
 Row = dict[str, Any]
 
 FIELDS = (
@@ -46,7 +48,7 @@ def recognise(schema: pl.Schema) -> bool:
     return scores and "input" in schema and (nested or schema.keys() >= {"output", "expected"})
 
 
-def convert(frame: pl.LazyFrame, metric: str | None, threshold: float | None) -> pl.LazyFrame:
+def convert(frame: pl.LazyFrame, log: Log) -> pl.LazyFrame:
     """One row a root span; spans below it are what it was made of."""
     rows = _exports.rows_of(frame, lambda name: name not in {"output", "context"})
     roots = [row for row in rows if _is_root(row)]
@@ -55,10 +57,8 @@ def convert(frame: pl.LazyFrame, metric: str | None, threshold: float | None) ->
         [_record(row, spent) for row in roots],
         [_exports.below(row, "scores") for row in roots],
         [take for take in FIELDS if take.column != "passed"],
-        metric=metric,
-        threshold=threshold,
+        log=log,
         what="score",
-        title="Braintrust",
     )
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from trialframe.errors import SourceError
 from trialframe.read import _bounded
-from trialframe.read._log import Log
 from trialframe.read._presets import TableFormat
 from trialframe.read._take import Take, as_text
 from trialframe.read.inspect_log import LIMITS, PASSED, is_number, value_to_float
@@ -18,8 +16,7 @@ from trialframe.read.inspect_log import LIMITS, PASSED, is_number, value_to_floa
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-SOURCE = Path("the frame of samples_df")
-"""Stands in messages for a file."""
+    from trialframe.read._log import Log
 
 SCORE = "score_"
 DETAILS = ("answer", "explanation", "reason", "metadata")
@@ -64,17 +61,17 @@ def recognise(schema: pl.Schema) -> bool:
     return schema.keys() >= {"eval_id", "sample_id", "id", "epoch"}
 
 
-def convert(frame: pl.LazyFrame, metric: str | None, threshold: float | None) -> pl.LazyFrame:
+def convert(frame: pl.LazyFrame, log: Log) -> pl.LazyFrame:
     """Add the columns of trials; those of the frame stay."""
     schema = frame.collect_schema()
-    decides = _decides(frame, schema, metric)
-    if threshold is None and decides.numbers:  # refuses grades that no threshold divides
-        Log(path=SOURCE).finished(frame.select(score=decides.score).collect())
+    decides = _decides(frame, schema, log)
+    if log.threshold is None and decides.numbers:  # refuses grades that no threshold divides
+        log.finished(frame.select(score=decides.score).collect())
     made = {
         "config": pl.col("model") if "model" in schema else _file_name(schema),
         "case": _case(schema),
         "trial": pl.col("epoch"),
-        "passed": decides.score >= (1.0 if threshold is None else threshold),
+        "passed": decides.score >= (1.0 if log.threshold is None else log.threshold),
         "score": decides.score,
         "outcome": _outcome(schema),
         "scorer": pl.lit(decides.name, pl.String),
@@ -89,7 +86,7 @@ def convert(frame: pl.LazyFrame, metric: str | None, threshold: float | None) ->
     return frame.with_columns(**made)
 
 
-def _decides(frame: pl.LazyFrame, schema: pl.Schema, metric: str | None) -> Decides:
+def _decides(frame: pl.LazyFrame, schema: pl.Schema, log: Log) -> Decides:
     columns = [n for n in schema if n.startswith(SCORE) and not schema[n].is_nested()]
     details = {f"{name}_{ending}" for name in columns for ending in DETAILS}
     found: dict[str, tuple[str, str | None]] = {}
@@ -103,7 +100,7 @@ def _decides(frame: pl.LazyFrame, schema: pl.Schema, metric: str | None) -> Deci
         scorer, parts = column.removeprefix(SCORE), _parts(values.get(column, {}).values())
         found |= {f"{scorer}.{part}": (column, part) for part in parts}
         found |= {} if parts else {scorer: (column, None)}
-    name = Log(path=SOURCE, metric=metric).chosen(found, "scorer")
+    name = log.chosen(found, "scorer")
     if name is None:
         return Decides(name=None, score=pl.lit(None, pl.Float64), numbers=False)
     column, part = found[name]

@@ -12,6 +12,8 @@ from trialframe.read._take import Take, clipped
 if TYPE_CHECKING:
     import polars as pl
 
+    from trialframe.read._log import Log
+
 FIELDS = (
     Take(column="config", path="", note="experimentName, or datasetRunName of old"),
     Take(column="case", path="", note="experimentItemId, or datasetItemId of old"),
@@ -45,7 +47,7 @@ def recognise(schema: pl.Schema) -> bool:
     return bool(names & ITEMS) and bool(names & RUNS) and scores
 
 
-def convert(frame: pl.LazyFrame, metric: str | None, threshold: float | None) -> pl.LazyFrame:
+def convert(frame: pl.LazyFrame, log: Log) -> pl.LazyFrame:
     """One row an item of an experiment."""
     left_out = {"output", "expectedOutput", "expected_output"}
     rows = [
@@ -56,10 +58,8 @@ def convert(frame: pl.LazyFrame, metric: str | None, threshold: float | None) ->
         [_record(row) for row in rows],
         [_scores(row) for row in rows],
         [take for take in FIELDS if take.column != "passed"],
-        metric=metric,
-        threshold=threshold,
+        log=log,
         what="score",
-        title="Langfuse",
     )
 
 

@@ -11,6 +11,8 @@ from trialframe.read._take import Take, clipped
 if TYPE_CHECKING:
     import polars as pl
 
+    from trialframe.read._log import Log
+
 FIELDS = (
     Take(column="config", path="", note="session_name or session_id; else the name of the file"),
     Take(column="case", path="", note="example_id or reference_example_id; without it the inputs"),
@@ -35,7 +37,7 @@ def recognise(schema: pl.Schema) -> bool:
     )
 
 
-def convert(frame: pl.LazyFrame, metric: str | None, threshold: float | None) -> pl.LazyFrame:
+def convert(frame: pl.LazyFrame, log: Log) -> pl.LazyFrame:
     """One row a run."""
     rows = _exports.rows_of(frame, lambda name: not name.startswith("outputs"))
     records = [_record(row) for row in rows]
@@ -43,10 +45,8 @@ def convert(frame: pl.LazyFrame, metric: str | None, threshold: float | None) ->
         records,
         [_feedback(row) for row in rows],
         [take for take in FIELDS if take.column != "passed"],
-        metric=metric,
-        threshold=threshold,
+        log=log,
         what="feedback",
-        title="LangSmith",
     )
 
 

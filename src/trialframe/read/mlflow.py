@@ -11,6 +11,8 @@ from trialframe.read._take import Take, as_text, clipped
 if TYPE_CHECKING:
     import polars as pl
 
+    from trialframe.read._log import Log
+
 Row = dict[str, Any]
 
 VALUE = "/value"
@@ -46,22 +48,21 @@ def recognise(schema: pl.Schema) -> bool:
     return known and ("assessments" in schema or any(name.endswith(VALUE) for name in schema))
 
 
-def convert(frame: pl.LazyFrame, metric: str | None, threshold: float | None) -> pl.LazyFrame:
+def convert(frame: pl.LazyFrame, log: Log) -> pl.LazyFrame:
     """One row a trace."""
     rows = _exports.rows_of(frame, lambda name: name not in {"trace", "spans", "response"})
     given = [_assessments(row) for row in rows]
     scores = [{name: item["value"] for name, item in found.items()} for found in given]
     records = [
-        _record(row, found, metric or _only(scores)) for row, found in zip(rows, given, strict=True)
+        _record(row, found, log.metric or _only(scores))
+        for row, found in zip(rows, given, strict=True)
     ]
     return _exports.trials(
         records,
         scores,
         [take for take in FIELDS if take.column != "passed"],
-        metric=metric,
-        threshold=threshold,
+        log=log,
         what="assessment",
-        title="MLflow",
     )
 
 
