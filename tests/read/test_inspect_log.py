@@ -538,7 +538,9 @@ def test_samples_serve_where_summaries_lack(log: Callable[..., Path]) -> None:
         assert frame["error"][0] == "boom"
 
 
-def test_a_killed_run_gives_what_its_journal_holds(log: Callable[..., Path]) -> None:
+def test_a_killed_run_gives_what_its_journal_holds(
+    log: Callable[..., Path], caplog: pytest.LogCaptureFixture
+) -> None:
     journal = {f"_journal/summaries/{n}.json": [sample(f"c{n}")] for n in (1, 2, 10)}
     journal["_journal/summaries/11.json"] = [sample("c1", value="I")]
     without = ("summaries.json", "header.json")
@@ -546,6 +548,7 @@ def test_a_killed_run_gives_what_its_journal_holds(log: Callable[..., Path]) -> 
     assert frame["case"].to_list() == ["toy/c1", "toy/c2", "toy/c10", "toy/d"]
     assert frame["passed"].to_list() == [False, True, True, True]
     assert frame["run_status"].unique().to_list() == ["started"]
+    assert "1 samples ran again or are there twice" in caplog.text
 
 
 def test_an_invalidated_sample_is_not_scored(log: Callable[..., Path]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from trialframe.read._log import Log
 
     Placed = tuple[str, dict[str, Any]]
+
+logger = logging.getLogger("trialframe")
 
 START = "_journal/start.json"
 HEADER = "header.json"
@@ -152,10 +155,16 @@ def _declared(invalidation: Any) -> str:
 def _latest(log: Log, samples: Iterable[Placed]) -> Iterable[Placed]:
     """A sample that ran again is written again, and as in Inspect the last one counts."""
     kept: dict[tuple[type, str, str], Placed] = {}
+    again = 0
     for place, sample in samples:
         name, epoch = sample.get("id"), sample.get("epoch")
         if name is None or epoch is None:
             log.skip(place, "it has no id or no epoch, so it is no sample")
         else:
-            kept[type(name), str(name), str(epoch)] = (place, sample)
+            key = (type(name), str(name), str(epoch))
+            again += key in kept
+            kept[key] = (place, sample)
+    if again:
+        text = "%s: %d samples ran again or are there twice; as in Inspect, the last one counts"
+        logger.warning(text, short(str(log.path)), again)
     return kept.values()

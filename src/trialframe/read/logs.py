@@ -32,6 +32,9 @@ log = logging.getLogger("trialframe")
 LOG_ENDINGS = ("JSON", "JSON lines", "Archive", "XML")
 """Formats of files, by their endings, that may be logs."""
 
+AT_ONCE = 500
+"""Small tables that are kept apart at most: each costs much more than its rows."""
+
 TOLD = 20
 """Things that could not be read, named in the package's log at most."""
 
@@ -153,8 +156,13 @@ def read_logs(found: Found, choice: Choice) -> Logs:
             if choice.progress is not None:
                 choice.progress(ready, len(work))
             unread += [(str(path), place, why) for place, why in skipped]
-            if frame is not None:
-                frames.append(frame)
+            if frame is None:
+                continue
+            if not frame.height and not skipped:
+                log.warning("%s holds no trials", short(str(path)))
+            frames.append(frame)
+            if len(frames) >= AT_ONCE:
+                frames = [_stacked(frames)]
     table = _together(frames)
     for file, place, why in unread[:TOLD]:
         log.warning("not read: %s%s: %s", short(file), f", {place}" if place else "", why)
@@ -282,7 +290,7 @@ def _together(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     if not frames:
         empty = {item.name: item.dtype for item in TRIALS if item.name in ALWAYS}
         return pl.DataFrame(schema=empty | {"log": pl.String})
-    table = pl.concat(_agreeing(frames), how="diagonal_relaxed")
+    table = _stacked(frames)
     if "trial" not in table.columns:
         table = table.with_columns(trial=pl.lit(None, pl.Int64))
     unknown = [
@@ -293,6 +301,11 @@ def _together(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     table = table.drop(unknown)
     order = [name for name in LEADING if name in table.columns]
     return table.select(*order, pl.exclude(order))
+
+
+def _stacked(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Tables one below the other, in one piece of memory."""
+    return pl.concat(_agreeing(frames), how="diagonal_relaxed").rechunk()
 
 
 def _agreeing(frames: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
