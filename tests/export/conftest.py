@@ -67,13 +67,15 @@ class Place:
         return getattr(self, f"_{self.kind}")(self.path(table), table)
 
     def _parquet(self, path: Path, _: str) -> pl.DataFrame:
-        return pl.read_parquet(path)
+        return pl.read_parquet(path, glob=False, hive_partitioning=False)
 
     def _csv(self, path: Path, table: str) -> pl.DataFrame:
         schema = TABLES[table].schema
         times = [name for name, dtype in schema.items() if isinstance(dtype, pl.Datetime)]
         kinds = {name: pl.String() if name in times else schema[name] for name in schema}
-        return pl.read_csv(path, schema=kinds).with_columns(as_time(name) for name in times)
+        return pl.read_csv(path, schema=kinds, glob=False).with_columns(
+            as_time(name) for name in times
+        )
 
     def _json(self, path: Path, table: str) -> pl.DataFrame:
         return rows_as_table(json.loads(path.read_text(encoding="utf-8"))["rows"], table)
@@ -82,7 +84,7 @@ class Place:
         keys = {part.name.partition("=")[0]: pl.String for part in path.rglob("*=*")}
         names = TABLES[table].schema.names()
         found = pl.scan_parquet(
-            path, hive_partitioning=True, hive_schema=keys, missing_columns="insert"
+            path, glob=False, hive_partitioning=True, hive_schema=keys, missing_columns="insert"
         )
         return found.select(names).collect()
 
@@ -121,8 +123,10 @@ class Place:
 
     def _iceberg(self, path: Path, table: str) -> pl.DataFrame:
         from pyiceberg.catalog.sql import SqlCatalog
+        from sqlalchemy import URL
 
-        catalog = SqlCatalog("trialframe", uri=f"sqlite:///{path}")
+        address = URL.create("sqlite", database=str(path)).render_as_string()
+        catalog = SqlCatalog("trialframe", uri=address)
         try:
             return pl.DataFrame(catalog.load_table(("trialframe", table)).scan().to_arrow())
         finally:

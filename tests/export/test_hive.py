@@ -53,6 +53,21 @@ def test_several_columns_and_the_same_ever_after(tmp_path: Path) -> None:
     assert {p.partition("=")[0] for p in parts(tmp_path / "x")} == {"config"}
 
 
+@pytest.mark.parametrize("name", ["run_id", "schema_version", "settings_hash"])
+def test_where_a_row_is_from_may_make_the_folders(tmp_path: Path, name: str) -> None:
+    for run in ("one", "two", "one"):
+        tr.export(TABLE, f"{tmp_path}/x/", run_id=run, partition_by=name)
+    assert all(part.startswith(f"{name}=") for part in parts(tmp_path / "x"))
+    found = pl.read_parquet(tmp_path / "x", hive_partitioning=True)
+    assert sorted(found["run_id"]) == ["one"] * TABLE.height + ["two"] * TABLE.height
+
+
+def test_a_value_too_long_for_a_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match=r"partition_by 'config': .* of 309 bytes"):
+        tr.export(TABLE.head(1).with_columns(config=pl.lit("é" * 50 + "xx")), f"{tmp_path}/x/")
+    assert parts(tmp_path) == []
+
+
 def test_duckdb_reads_the_folders(tmp_path: Path, require: Callable[[str], Any]) -> None:
     duckdb = require("duckdb")
     tr.export(TABLE, f"{tmp_path}/x/")

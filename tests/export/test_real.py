@@ -65,6 +65,8 @@ ADDRESSES = [
     "postgresql://me:s3cr%25t!@host:5432/db?schema=x&connect_timeout=3",
     "postgres://me:s3cr%25t!@/db?host=/var/run&schema=x",
     "postgresql://me@host/db?password=s3cr%25t!&schema=x",
+    "postgresql:///db?user=me&password=s3cr%25t!&schema=x",
+    "postgresql://me:s3cr/s3crt@s3cr!@host/db?schema=x",  # @ and / ought to be escaped
 ]
 
 
@@ -83,6 +85,22 @@ def test_the_rest_of_an_address_goes_to_the_driver_as_it_is() -> None:
     target = target_of("postgresql://u:a+b%20c@h/d?x=p+q%2F&schema=a%20b&y=1", "counts")
     assert target.address == "postgresql://u:a+b%20c@h/d?x=p+q%2F&y=1"
     assert target.schema == "a b"
+    assert target_of("postgresql:///d?schema=s&host=/run", "counts").address == (
+        "postgresql:///d?host=/run"
+    )
+    assert target_of("postgresql:///d", "counts").shown == "postgresql:///d"
+
+
+def test_what_the_server_says_is_told_without_the_statement(
+    new_place: Callable[[str], Any],
+) -> None:
+    place = new_place("postgresql")
+    counts = pl.DataFrame({"case": ["x"], "n": 1, "c": 1})
+    with pytest.raises(tr.TrialframeError, match=r'\w: schema "nowhere" does not exist') as caught:
+        tr.export(counts, f"{place.address}&schema=nowhere")
+    assert len(str(caught.value)) < 300
+    with pytest.raises(tr.TrialframeError, match="has 66 bytes, and PostgreSQL keeps 63"):
+        tr.export(counts, place.target, name="é" * 33)
 
 
 def test_a_wrong_password_is_not_told(postgres: str, require: Callable[[str], Any]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -95,13 +97,50 @@ def runs(place: Any, *by: str) -> list[Any]:
 
 
 def test_appending_replaces_what_the_run_wrote(place: Any) -> None:
-    few = estimates().head(2).drop("group")
+    few = estimates().head(2).with_columns(config=pl.lit("a"))
     tr.export(few, place.target, run_id="one")
     tr.export(few, place.target, run_id="two")
     tr.export(few.head(1).with_columns(value=pl.lit(0.5)), place.target, run_id="one")
-    assert runs(place) == sorted([("one", NAMES[0]), *(("two", name) for name in NAMES[:2])])
+    assert [run for run, _ in runs(place)] == ["one", "two", "two"]
     again = place.read("estimates").filter(run_id="one")
     assert again["value"].to_list() == [0.5]
+
+
+def test_one_run_may_export_config_by_config_and_metric_by_metric(place: Any) -> None:
+    parts = [
+        estimates().slice(row, 1).drop("group").with_columns(metric=pl.lit(metric))
+        for row, metric in ((0, "x"), (1, "x"), (1, "y"))
+    ]
+    for part in [*parts, *parts]:
+        tr.export(part, place.target, run_id="one")
+    found = [("one", NAMES[0], "x"), ("one", NAMES[1], "x"), ("one", NAMES[1], "y")]
+    assert runs(place, "metric") == sorted(found)
+
+
+FOLDERS = ("a b", "[ab]", "a?b", "a*", "50%25", "ü 漢字 🙂", 'it\'s "so"', "a#b&c=d;e")
+REFUSED = {("delta", "[ab]"), ("delta", "50%25"), ("duckdb", "a?b")}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such names on Windows")
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_folder_may_have_any_name(place: Any, folder: str) -> None:
+    if place.kind == "postgresql":
+        pytest.skip("a server has no folder")
+    outside = place.folder
+    place.folder = outside / folder
+    for part in (place.folder, place.folder / "hive", place.folder / "delta"):
+        part.mkdir(exist_ok=True)
+    few = estimates().head(2).drop("group")
+    if (place.kind, folder) in REFUSED:
+        with pytest.raises(ExportError, match="Nothing was written"):
+            tr.export(few, place.target)
+        return
+    for run in ("one", "two", "one"):
+        tr.export(few, place.target, run_id=run)
+    assert runs(place) == sorted((run, n) for run in ("one", "two") for n in NAMES[:2])
+    tr.export(few, place.target, run_id="three", mode="upsert")
+    assert {run for run, _ in runs(place)} == {"three"}
+    assert {path.name for path in outside.iterdir()} == {"hive", "delta", folder}
 
 
 def test_one_run_may_hold_results_of_several_settings(place: Any) -> None:
@@ -342,13 +381,68 @@ def test_bad_options_say_what_to_do(tmp_path: Any, options: dict[str, Any], told
         ("s3://bucket/x.parquet", "no target of the kind 's3://'"),
         ("delta:", "names no file"),
         ("sqlite:///", "names no file"),
-        ("postgresql://u:secret@[bad/db", "cannot be read"),
+        ("postgresql:u:secret@host/db", "cannot be read"),
+        ("host=h password=secret user=u", r"password=\*\*\* user=u"),
+        ("user=u password = 'secret' dbname=d", r"password = \*\*\* dbname=d"),
+        ("jdbc:postgresql://u:secret@h/db", r"//u:\*\*\*@h/db"),
     ],
 )
 def test_bad_targets_say_what_to_do(target: Any, told: str) -> None:
     with pytest.raises(ArgumentError, match=told) as caught:
         tr.export(estimates(), target)
     assert "secret" not in str(caught.value)
+
+
+def test_what_the_system_says_is_an_error_of_ours(tmp_path: Any) -> None:
+    (tmp_path / ".x.csv.lock").mkdir()  # nobody can open it
+    with pytest.raises(ExportError, match=r"x\.csv cannot be written: .*directory.*as it was"):
+        tr.export(estimates(), tmp_path / "x.csv")
+
+
+LIMITED = """
+import resource, signal, sys
+import polars as pl
+import trialframe as tr
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+frame, most = pl.read_parquet(sys.argv[2]), int(sys.argv[3])
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+try:
+    tr.export(frame, sys.argv[1], run_id="one")
+except tr.TrialframeError as error:
+    print("refused", error)
+else:
+    print("written")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits on Windows")
+@pytest.mark.parametrize("most", [2_000, 300_000])
+def test_a_disk_that_is_full_is_told(
+    place: Any, most: int, tmp_path: Any, child_environment: dict[str, str]
+) -> None:
+    if place.kind == "postgresql":
+        pytest.skip("the server writes, not the export")
+    if most > 2_000 and place.kind != "duckdb":
+        pytest.skip("only DuckDB keeps rows in a log until its end")
+    estimates().write_parquet(tmp_path / "rows.parquet")
+    script = [sys.executable, "-W", "ignore", "-c", LIMITED, place.target]
+    done = subprocess.run(
+        [*script, str(tmp_path / "rows.parquet"), str(most)],
+        env=child_environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    if done.stdout == "written\n":
+        assert place.read("estimates").height == len(NAMES)
+    else:
+        assert done.stdout.startswith("refused")
+        assert not place.exists("estimates")
+    left = [path.name for path in place.folder.rglob(".*") if ".tmp" in path.suffixes]
+    assert left == []
+    tr.export(estimates(), place.target, run_id="two")
+    assert {run for run, _ in runs(place)} >= {"two"}
 
 
 def test_a_missing_folder_is_an_error(place: Any) -> None:

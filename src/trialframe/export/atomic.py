@@ -39,7 +39,7 @@ def locked(path: Path) -> Iterator[None]:
                 break
         file.close()
     try:
-        for stale in path.parent.glob(f"{_escaped(beside(path, ''))}*.tmp"):
+        for stale in path.parent.glob(f"{_escaped(beside(path, ''))}*.tmp*"):
             _remove(stale)  # left by an export that was killed: nobody else holds the lock
         yield
     finally:
@@ -85,6 +85,7 @@ def replacing(path: Path) -> Iterator[Path]:
         synced(path.parent)
     finally:
         draft.unlink(missing_ok=True)
+        draft.with_name(f"{draft.name}.wal").unlink(missing_ok=True)  # of a DuckDB draft
 
 
 def synced(path: Path) -> None:

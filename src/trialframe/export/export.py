@@ -6,8 +6,10 @@ import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from trialframe import _checks
-from trialframe.errors import ArgumentError, short
+from trialframe.errors import ArgumentError, ExportError, short
 from trialframe.export.ddl import name_parts
 from trialframe.export.job import MODES, Job
 from trialframe.export.recognise import rows_of
@@ -92,8 +94,9 @@ def export(
             it); "postgresql://USER:PASSWORD@HOST/DATABASE?schema=SCHEMA". "{table}" in it
             stands for the table.
         mode: "append": rows of other runs stay; those that this run wrote with these settings
-            give way, so that running a job again changes nothing. "replace": only the new rows
-            stay. "upsert": rows with the same key give way, whichever run wrote them.
+            (configs and metrics among them) give way, so that running a job again changes
+            nothing. "replace": only the new rows stay. "upsert": rows with the same key give
+            way, whichever run wrote them.
         table: "counts", "estimates", "comparisons", "decisions", "items" or "findings"; None to
             tell by the type or the columns.
         name: Name of the table in a database, schema or namespace in front with a dot; None for
@@ -154,7 +157,7 @@ def export(
         name=_name(name, place, found.table.name),
         partition_by=_partitions(partition_by, place),
     )
-    importlib.import_module(f"trialframe.export.{WRITERS[place.kind]}").write(job)
+    _write(job)
     return Exported(
         table=found.table.name,
         target=place.shown,
@@ -166,6 +169,18 @@ def export(
         schema_version=found.table.version,
         created_at=moment,
     )
+
+
+def _write(job: Job) -> None:
+    """Hand the job to its target; what the system says is said in our words."""
+    try:
+        importlib.import_module(f"trialframe.export.{WRITERS[job.target.kind]}").write(job)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise ExportError(
+            f"{job.target.shown} cannot be written: {reason}. The table is as it was before: mend "
+            "that, or choose another target, and export again."
+        ) from error
 
 
 def _name(name: str | None, place: Target, table: str) -> tuple[str, ...]:

@@ -2,46 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from trialframe.counts import Counts
 from trialframe.errors import ColumnError
 from trialframe.export.of_results import of_counts
-from trialframe.export.rows import Rows, as_text, json_of
+from trialframe.export.rows import Rows, distinct, json_of
 from trialframe.schema import LEADERBOARD, SUMMARY
 from trialframe.warehouse import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-
-MOST_SETTINGS = 16
-"""Distinct values of a column that are listed; they stand in every row."""
-
-
-def _constant(frame: pl.DataFrame, *names: str) -> dict[str, Any]:
-    """The distinct values of columns that hold settings, sorted, unknown ones left out.
-
-    Of a column with many, which is no setting but data, only the hash is kept.
-    """
-    found = {
-        name: sorted(frame[name].drop_nulls().unique().to_list(), key=str)
-        for name in names
-        if name in frame.columns
-    }
-    return {
-        name: values if len(values) <= MOST_SETTINGS else _digest(values)
-        for name, values in found.items()
-    }
-
-
-def _digest(values: list[Any]) -> dict[str, Any]:
-    text = as_text(values)
-    return {"values": len(values), "sha256": hashlib.sha256(text.encode()).hexdigest()}
 
 
 def _estimates(frame: pl.DataFrame, source: str) -> Rows:
@@ -54,7 +28,7 @@ def _estimates(frame: pl.DataFrame, source: str) -> Rows:
     if "estimand" not in frame.columns:
         named["estimand"] = pl.lit("cases")
     made = frame.with_columns(**named).drop(groups)
-    settings = {"by": groups} | _constant(made, "source", "estimand", "level")
+    settings = {"by": groups} | distinct(made, "source", "estimand", "level", "config", "metric")
     return Rows(table=table, frame=made, settings=settings)
 
 
@@ -68,7 +42,8 @@ def _leaderboard(frame: pl.DataFrame) -> Rows:
 
 def _compare_all(frame: pl.DataFrame) -> Rows:
     made = frame.with_columns(source=pl.lit("compare_all"), groups=pl.lit("{}"))
-    settings = {"source": "compare_all"} | _constant(frame, "metric", "level", "adjust")
+    named = ("metric", "level", "adjust", "baseline", "candidate")
+    settings = {"source": "compare_all"} | distinct(frame, *named)
     return Rows(table=TABLES["comparisons"], frame=made, settings=settings)
 
 
@@ -94,13 +69,13 @@ def _regressions(frame: pl.DataFrame) -> Rows:
         status="status",
         details=json_of(frame, rest),
     )
-    settings = {"source": "regressions"} | _constant(frame, "baseline", "candidate")
+    settings = {"source": "regressions"} | distinct(frame, "baseline", "candidate")
     return Rows(table=TABLES["comparisons"], frame=made, settings=settings)
 
 
 def _items(frame: pl.DataFrame) -> Rows:
     made = frame if "model" in frame.columns else frame.with_columns(model=pl.lit("unknown"))
-    return Rows(table=TABLES["items"], frame=made, settings=_constant(made, "model", "method"))
+    return Rows(table=TABLES["items"], frame=made, settings=distinct(made, "model", "method"))
 
 
 def _audit(frame: pl.DataFrame) -> Rows:
@@ -109,8 +84,25 @@ def _audit(frame: pl.DataFrame) -> Rows:
 
 
 def _check(frame: pl.DataFrame) -> Rows:
-    made = frame.rename({"advice": "remedy"}).with_columns(source=pl.lit("check_trials"))
+    made = _one_a_rule(frame.rename({"advice": "remedy"}))
+    made = made.with_columns(source=pl.lit("check_trials"))
     return Rows(table=TABLES["findings"], frame=made, settings={"source": "check_trials"})
+
+
+def _one_a_rule(found: pl.DataFrame) -> pl.DataFrame:
+    """Findings of one rule on several columns as one, as `tr.audit` has them.
+
+    How many rows they concern together nobody knows here, so each says it for itself.
+    """
+    rows = pl.col("rows")
+    each = pl.format("{} rows: {}", rows, "examples")
+    return found.group_by("rule", "severity", maintain_order=True).agg(
+        rows=pl.when(pl.len() == 1).then(rows.first()),
+        examples=pl.when(pl.len() == 1)
+        .then(pl.col("examples").first())
+        .otherwise(each.str.join("; ")),
+        remedy=pl.col("remedy").unique(maintain_order=True).str.join(" "),
+    )
 
 
 def _counted(frame: pl.DataFrame) -> Rows:
@@ -137,6 +129,6 @@ FRAMES = (
     _kind("comparisons", "case diff n_baseline n_candidate status transition", _regressions),
     _kind("items", "case a b information", _items),
     _kind("findings", "rule severity rows remedy", _audit),
-    _kind("findings", "rule severity rows advice", _check),
+    _kind("findings", "rule severity rows examples advice", _check),
     _kind("counts", "case n c", _counted),
 )

@@ -11,7 +11,7 @@ from trialframe.comparison.result import Comparison
 from trialframe.counts import Counts
 from trialframe.decide.gate import Decision
 from trialframe.decide.rules import PolicyDecision
-from trialframe.export.rows import Rows, as_text, json_of
+from trialframe.export.rows import Rows, as_text, distinct, json_of
 from trialframe.irt.result import IrtFit
 from trialframe.warehouse import TABLES
 
@@ -27,6 +27,7 @@ def of_counts(counts: Counts) -> Rows:
     kept = [name for name in counts.frame.columns if name not in RESERVED]
     made = counts.frame.with_columns(attributes=json_of(counts.frame, kept)).drop(kept)
     settings: dict[str, Any] = {"by": list(counts.by), "unscored": counts.unscored}
+    settings |= distinct(counts.frame, "config")
     if counts.mapping is not None:
         used = counts.mapping.filter(pl.col("how").is_in(["name", "alias", "derived", "given"]))
         settings["columns"] = dict(sorted(used.select("column", "source").unique().rows()))

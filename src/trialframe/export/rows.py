@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -53,6 +54,31 @@ def _finite(value: object) -> object:
     if isinstance(value, list | tuple | set | frozenset):
         return [_finite(inner) for inner in value]
     return value
+
+
+MOST_SETTINGS = 16
+"""Distinct values of a column that are listed; they stand in every row."""
+
+
+def distinct(frame: pl.DataFrame, *names: str) -> dict[str, Any]:
+    """The distinct values of columns as settings, sorted, unknown ones left out.
+
+    Of a column with many only their number and hash are kept.
+    """
+    found = {
+        name: sorted(frame[name].drop_nulls().unique().to_list(), key=str)
+        for name in names
+        if name in frame.columns
+    }
+    return {
+        name: values if len(values) <= MOST_SETTINGS else _digest(values)
+        for name, values in found.items()
+    }
+
+
+def _digest(values: list[Any]) -> dict[str, Any]:
+    text = as_text(values)
+    return {"values": len(values), "sha256": hashlib.sha256(text.encode()).hexdigest()}
 
 
 def json_of(frame: pl.DataFrame, names: Iterable[str]) -> pl.Expr:

@@ -6,7 +6,7 @@ import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import unquote
 
 from trialframe.errors import ArgumentError, short
 
@@ -28,6 +28,9 @@ KNOWN = (
 )
 DATABASES = ("duckdb", "sqlite", "postgresql", "iceberg")
 """Kinds that hold several tables, so that a table there has a name."""
+
+TELLING = 3
+"""Characters of a part of a password that are blotted out; fewer would blot out the message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +106,7 @@ def _kind_of(text: str) -> str:
     if found is None and path.is_file():
         found = _by_content(path)
     if found is None:
-        raise ArgumentError(f"cannot tell what kind of target {short(text)} is. Known: {KNOWN}.")
+        raise ArgumentError(f"cannot tell what kind of target {_shown(text)} is. Known: {KNOWN}.")
     return found
 
 
@@ -117,35 +120,43 @@ def _by_content(path: Path) -> str | None:
 
 def _server(text: str) -> Target:
     """A PostgreSQL address, its schema taken out and its password kept from sight."""
-    try:
-        parts = urlsplit(text)
-    except ValueError:
+    scheme, mark, rest = text.partition("://")
+    if not mark:
         raise ArgumentError(
             "the address of the PostgreSQL server cannot be read: write it as "
             "postgresql://USER@HOST:PORT/DATABASE?schema=SCHEMA."
-        ) from None
-    words = [word for word in parts.query.split("&") if word]
+        )
+    place, _, query = rest.partition("?")
+    words = [word for word in query.split("&") if word]
     schemas = [word.partition("=")[2] for word in words if word.startswith("schema=")]
-    schema = unquote(schemas[0]) if schemas else ""
     kept = "&".join(word for word in words if not word.startswith("schema="))
-    user, colon, _ = parts.netloc.rpartition("@")[0].partition(":")
-    host = parts.netloc.rpartition("@")[2]
-    seen = f"{user}{':***' if colon else ''}@{host}" if user or colon else host
+    user, at, host = place.rpartition("@")
+    name, colon, _ = user.partition(":")
     return Target(
         kind="postgresql",
-        shown=urlunsplit((parts.scheme, seen, parts.path, "", "")),
-        address=urlunsplit((parts.scheme, parts.netloc, parts.path, kept, "")),
-        schema=schema,
+        shown=f"{scheme}://{name}{':***' if colon else ''}{at}{host.partition('#')[0]}",
+        address=f"{scheme}://{place}{'?' if kept else ''}{kept}",
+        schema=unquote(schemas[0]) if schemas else "",
     )
 
 
 def without_password(message: str, target: Target) -> str:
-    """A message of a driver with the password of an address blotted out."""
-    parts = urlsplit(target.address)
-    words = (word.partition("=") for word in parts.query.split("&"))
+    """A message of a driver with the password of an address blotted out.
+
+    The driver ends the password at the first @ or /, so its parts are blotted out as well.
+    """
+    place, _, query = target.address.partition("://")[2].partition("?")
+    words = (word.partition("=") for word in query.split("&"))
     found = {value for name, _, value in words if "password" in name}
-    found.add(parts.netloc.rpartition("@")[0].partition(":")[2])
+    given = place.rpartition("@")[0].partition(":")[2]
+    found |= {given, *(part for part in re.split("[@/]", given) if len(part) >= TELLING)}
     secrets = found | {unquote(secret) for secret in found}
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         message = message.replace(secret, "***")
     return message
+
+
+def _shown(text: str) -> str:
+    """A target that is none, shortened, without what looks like a password."""
+    text = re.sub(r"(?i)(password\s*=\s*)('[^']*'|[^\s&;]+)", r"\1***", text)
+    return short(re.sub(r"(//[^/:@]*:).*@", r"\1***@", text))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -27,6 +28,7 @@ WORDS = {
 
 def write(job: Job) -> None:
     """Commit the rows to a Delta table; whoever commits in between makes it try again."""
+    _refuse_what_delta_cannot_name(job)
     delta = require("deltalake", extra="warehouse", purpose="exports to Delta")
     errors = require("deltalake.exceptions", extra="warehouse", purpose="exports to Delta")
     with locked(job.target.place):
@@ -37,6 +39,15 @@ def write(job: Job) -> None:
             raise ExportError(
                 f"{job.target.shown}: Delta says: {reason}. Nothing was written."
             ) from error
+
+
+def _refuse_what_delta_cannot_name(job: Job) -> None:
+    found = re.search(r"%[0-9A-Fa-f]{2}|[\[\]^|\\\x00-\x1f\x7f]", job.target.place.as_posix())
+    if found:
+        raise ExportError(
+            f"{job.target.shown}: Delta takes no {found[0]!r} in the name of a folder: choose "
+            "another one. Nothing was written."
+        )
 
 
 def _write(delta: Any, job: Job) -> None:
@@ -56,7 +67,7 @@ def _write(delta: Any, job: Job) -> None:
         delta.write_deltalake(table, data, mode="overwrite", schema_mode="overwrite")
         return
     name, value = ("run_id", job.run_id) if job.mode == "append" else ("suite", job.suite)
-    old = pl.scan_delta(table).filter(pl.col(name) == value).collect()
+    old = _read(table, filters=[(name, "=", value)])
     old = old.with_columns(pl.lit(None, column.dtype).alias(column.name) for column in added)
     data = arrow_of(merged(old, job), job.table, "comment")
     delta.write_deltalake(
@@ -68,12 +79,16 @@ def _write(delta: Any, job: Job) -> None:
     )
 
 
+def _read(table: Any, **options: Any) -> pl.DataFrame:
+    """Rows of the table by its own reader: that of Polars escapes the names of folders twice."""
+    return pl.DataFrame(table.to_pyarrow_table(**options))
+
+
 def _checked(table: Any, job: Job) -> list[Any]:
     """Columns to add, all of a later minor version."""
     existing = {field.name: getattr(field.type, "type", "") for field in table.schema().fields}
     expected = {name: WORDS[dtype.base_type()] for name, dtype in job.table.schema.items()}
     versions: list[str] = []
     if "schema_version" in existing:
-        found = pl.scan_delta(table).select(pl.col("schema_version").unique()).collect()
-        versions = found.to_series().to_list()
+        versions = _read(table, columns=["schema_version"]).to_series().unique().to_list()
     return missing_columns(job, existing, expected, versions)

@@ -74,3 +74,5 @@ def _write(duckdb: Any, file: Path, job: Job) -> None:
             connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(job.name[0], 'duckdb')}")
         put(DuckDB(connection), job)
         connection.commit()
+        if file != job.target.place:  # rows in the log beside a draft would be lost with its name
+            connection.execute("CHECKPOINT")

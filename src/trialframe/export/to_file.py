@@ -75,17 +75,17 @@ def _existing(job: Job) -> pl.DataFrame | None:
 
 
 def _read_parquet(path: Path, _: Table) -> tuple[pl.DataFrame, dict[str, str]]:
-    old = pl.read_parquet(path, hive_partitioning=False)
+    old = pl.read_parquet(path, hive_partitioning=False, glob=False)
     return old, {name: str(dtype) for name, dtype in old.schema.items()}
 
 
 def _read_csv(path: Path, table: Table) -> tuple[pl.DataFrame, dict[str, str]]:
     """CSV knows no types: what cannot be read as the type of its column is an error."""
-    texts = pl.read_csv(path, infer_schema=False)
+    texts = pl.read_csv(path, infer_schema=False, glob=False)
     kinds = {name: dtype for name, dtype in table.schema.items() if name in texts.columns}
     times = [name for name, dtype in kinds.items() if isinstance(dtype, pl.Datetime)]
     plain = {n: pl.String() if n in times else kinds.get(n, pl.String()) for n in texts.columns}
-    old = pl.read_csv(path, schema=plain).with_columns(_moment(name) for name in times)
+    old = pl.read_csv(path, schema=plain, glob=False).with_columns(_moment(name) for name in times)
     return old, {name: str(dtype) for name, dtype in old.schema.items()}
 
 

@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote
 
 import polars as pl
 
-from trialframe.errors import ArgumentError, ExportError, did_you_mean, listed
+from trialframe.errors import ArgumentError, ExportError, did_you_mean, listed, short
 from trialframe.export.atomic import draft_of, locked, put_in_place, restore, synced
 from trialframe.export.evolve import missing_columns
 from trialframe.export.job import merged
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 PREFERRED = ("config", "candidate", "source", "model")
 """Where no columns are named, the first of these that the table has makes the folders."""
+
+LONGEST = 255
+"""Bytes of a name in most file systems."""
 
 
 def write(job: Job) -> None:
@@ -104,16 +107,19 @@ def _affected(
     versions: set[str | None] = set()
     types: dict[str, str] = {}
     for file in files:
-        named = dict.fromkeys(_values(file.relative_to(folder)), "String")
-        types |= named | {n: str(dtype) for n, dtype in pl.read_parquet_schema(file).items()}
-        if "schema_version" in types:
-            versions |= set(pl.read_parquet(file, columns=["schema_version"]).to_series().unique())
-    narrow = min(files, key=lambda file: len(pl.read_parquet_schema(file)))
-    inside = set(pl.read_parquet_schema(narrow)) | set(_values(narrow.relative_to(folder)))
-    types = {name: dtype for name, dtype in types.items() if name in inside or name not in by}
+        named = _values(file.relative_to(folder))
+        inside = {name: str(dtype) for name, dtype in _scan(file).collect_schema().items()}
+        types |= dict.fromkeys(named, "String") | inside
+        if "schema_version" in inside:
+            versions |= set(_scan(file).select("schema_version").collect().to_series().unique())
+        elif "schema_version" in named:
+            versions.add(named["schema_version"])
+    narrow = min(files, key=lambda file: len(_scan(file).collect_schema()))
+    least = set(_scan(narrow).collect_schema()) | set(_values(narrow.relative_to(folder)))
+    types = {name: dtype for name, dtype in types.items() if name in least or name not in by}
     expected = {name: str(dtype) for name, dtype in job.table.schema.items()}
     missing_columns(job, types, expected, versions)
-    stale = [column.name for column in job.table.columns if column.name not in inside]
+    stale = [column.name for column in job.table.columns if column.name not in least]
     if job.mode == "replace":
         return set(files), None
     whole = job.mode == "upsert" or bool(stale)
@@ -123,8 +129,13 @@ def _affected(
     return changed, pl.concat(_read(file, folder, job.table) for file in sorted(changed))
 
 
+def _scan(file: Path) -> pl.LazyFrame:
+    """One file without its folders, whatever characters their names hold."""
+    return pl.scan_parquet(file, glob=False, hive_partitioning=False)
+
+
 def _read(file: Path, folder: Path, table: Table) -> pl.DataFrame:
-    part = pl.read_parquet(file, hive_partitioning=False)
+    part = _scan(file).collect()
     part = part.with_columns(
         pl.lit(value).alias(name) for name, value in _values(file.relative_to(folder)).items()
     )
@@ -151,15 +162,22 @@ def _keep(folder: Path, draft: Path, changed: set[Path]) -> None:
 
 
 def _write_parts(made: pl.DataFrame, draft: Path, by: tuple[str, ...], table: Table) -> None:
-    for values, part in made.partition_by(*by, "run_id", as_dict=True, include_key=True).items():
+    keys = dict.fromkeys((*by, "run_id"))
+    for values, part in made.partition_by(*keys, as_dict=True, include_key=True).items():
         place = draft
         for name, value in zip(by, values, strict=False):
             if not value:
                 raise ArgumentError(
                     f"partition_by {name!r}: an empty value makes no folder. Leave {name!r} out."
                 )
-            place /= f"{name}={quote(str(value), safe=' ')}"
+            called = f"{name}={quote(str(value), safe=' ')}"
+            if len(called) > LONGEST:
+                raise ArgumentError(
+                    f"partition_by {name!r}: the value {short(value)} makes the name of a folder "
+                    f"of {len(called)} bytes, and {LONGEST} is the most. Choose another column."
+                )
+            place /= called
         place.mkdir(parents=True, exist_ok=True)
-        file = place / _name(str(values[-1]))
+        file = place / _name(part["run_id"][0])
         part.drop(by).write_parquet(file, metadata=about(table))
         synced(file)

@@ -18,6 +18,7 @@ from trialframe.export.lakes import arrow_of, until_done
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from trialframe.export.job import Job
 
@@ -42,13 +43,14 @@ def write(job: Job) -> None:
     errors = require("pyiceberg.exceptions", extra="warehouse", purpose=purpose)
     database = require("sqlalchemy.exc", extra="warehouse", purpose=purpose)
     conflicts = (errors.CommitFailedException, errors.TableAlreadyExistsError)
+    url = require("sqlalchemy", extra="warehouse", purpose=purpose).URL
     path = job.target.place
     with locked(path), _quiet():
         try:
             catalog = sql.SqlCatalog(
                 "trialframe",
-                uri=f"sqlite:///{path}",
-                warehouse=path.with_name(f"{path.stem}_warehouse").as_uri(),
+                uri=url.create("sqlite", database=str(path)).render_as_string(),
+                warehouse=_location(path.with_name(f"{path.stem}_warehouse")),
             )
             try:
                 until_done(lambda: _write(catalog, job), conflicts)
@@ -59,6 +61,12 @@ def write(job: Job) -> None:
         except database.SQLAlchemyError as error:
             reason = str(error).partition("\n")[0]
             raise ExportError(f"{job.target.shown}: the catalog says: {reason}.") from error
+
+
+def _location(folder: Path) -> str:
+    """The folder as Iceberg writes it down: its files take what an address escapes as it is."""
+    address = folder.as_uri()
+    return str(folder) if "%" in address else address
 
 
 @contextlib.contextmanager

@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from trialframe._optional import require
-from trialframe.errors import ExportError
+from trialframe.errors import ExportError, short
 from trialframe.export.database import STAGED, put
 from trialframe.export.ddl import literal
 from trialframe.export.targets import without_password
 
 if TYPE_CHECKING:
     from trialframe.export.job import Job
+
+
+LONGEST = 63
+"""Bytes of a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,7 @@ def write(job: Job) -> None:
     purpose = "exports to PostgreSQL"
     dbapi = require("adbc_driver_postgresql.dbapi", extra="warehouse", purpose=purpose)
     _refuse_null_characters(job)
+    _refuse_long_names(job)
     told = None
     try:
         with contextlib.closing(dbapi.connect(job.target.address)) as connection:
@@ -70,9 +75,20 @@ def write(job: Job) -> None:
             put(database, job)
             connection.commit()
     except dbapi.Error as error:
-        told = without_password(" ".join(str(error).split()), job.target)
+        text = " ".join(str(error).split())
+        told = without_password(text.rpartition(": ERROR: ")[2], job.target)
     if told is not None:  # outside, so that the error of the driver is not shown beside it
         raise ExportError(f"{job.target.shown}: {told.rstrip('.')}. Nothing was written.")
+
+
+def _refuse_long_names(job: Job) -> None:
+    """PostgreSQL would cut a long name, and two tables could become one."""
+    for name in job.name:
+        if len(name.encode()) > LONGEST:
+            raise ExportError(
+                f"{job.target.shown}: the name {short(name)} has {len(name.encode())} bytes, and "
+                f"PostgreSQL keeps {LONGEST}. Choose a shorter one. Nothing was written."
+            )
 
 
 def _refuse_null_characters(job: Job) -> None:
