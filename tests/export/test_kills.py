@@ -106,11 +106,12 @@ def estimates(value: float, rows: int) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "config": [f"config {i % 3}" for i in range(rows)],
-            "metric": [f"metric {i}" for i in range(rows)],
+            "metric": "pass@1",
             "value": value,
             **dict.fromkeys(("se", "low", "high"), 0.5),
             "estimand": "cases",
             "method": "score",
+            "group": range(rows),
         }
     )
 
@@ -150,7 +151,7 @@ class Exports:
     def state(self) -> list[tuple[Any, ...]]:
         if not self.place.exists("estimates"):
             return []
-        return sorted(self.place.read("estimates").select("run_id", "metric", "value").rows())
+        return sorted(self.place.read("estimates").select("run_id", "groups", "value").rows())
 
     def before(self, old: pl.DataFrame) -> None:
         """A table with the rows of two runs, whatever was there."""
@@ -177,7 +178,10 @@ class Exports:
 
 
 def rows(frame: pl.DataFrame, run: str) -> list[tuple[Any, ...]]:
-    return [(run, *row) for row in frame.select("metric", "value").rows()]
+    return [
+        (run, f'{{"group":{group}}}', value)
+        for group, value in frame.select("group", "value").rows()
+    ]
 
 
 OLD, NEW = estimates(0.25, 6), estimates(0.75, 4)
@@ -269,7 +273,7 @@ def test_a_file_system_that_cannot_exchange_names(
     monkeypatch.setattr(atomic, "_exchanged", lambda *_: False)
     tr.export(OLD, place.target, run_id="run")
     tr.export(NEW, place.target, run_id="run")
-    found = sorted(place.read("estimates").select("run_id", "metric", "value").rows())
+    found = sorted(place.read("estimates").select("run_id", "groups", "value").rows())
     assert found == sorted(rows(NEW, "run"))
     folder = place.path("estimates")
     os.replace(folder, atomic.beside(folder, "old"))  # noqa: PTH105 - killed between two renames
