@@ -28,6 +28,10 @@ WRITTEN = {
 MOMENT = "%Y-%m-%dT%H:%M:%S%.6fZ"
 
 
+ROWS_AT_ONCE = 100_000
+"""Rows of a CSV file that are made into text at once."""
+
+
 def write(job: Job) -> None:
     """Write the table with the rows of the export to a file that replaces the one there."""
     path, kind = job.target.place, job.target.kind
@@ -38,7 +42,11 @@ def write(job: Job) -> None:
             if kind == "parquet":
                 made.write_parquet(draft, metadata=about(job.table))
             elif kind == "csv":
-                _as_text(made).write_csv(draft)
+                # not by the name: older Polars do not tell when the disk is full
+                with draft.open("wb") as file:
+                    for part in (made.head(0), *made.iter_slices(ROWS_AT_ONCE)):
+                        header = not part.height
+                        file.write(_as_text(part).write_csv(include_header=header).encode())
             else:
                 draft.write_bytes(as_json(made, job.table))
 

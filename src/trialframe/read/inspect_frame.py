@@ -95,7 +95,8 @@ def _decides(frame: pl.LazyFrame, schema: pl.Schema, log: Log) -> Decides:
         if column in details:
             continue
         if schema[column] == pl.String:
-            texts = frame.select(pl.col(column).drop_nulls().unique()).collect()
+            distinct = pl.col(column).drop_nulls().unique(maintain_order=True)
+            texts = frame.select(distinct).collect()
             values[column] = {text: _value(text) for text in texts.to_series()}
         scorer, parts = column.removeprefix(SCORE), _parts(values.get(column, {}).values())
         found |= {f"{scorer}.{part}": (column, part) for part in parts}
