@@ -203,6 +203,15 @@ def test_unknown_columns_say_what_there_is(tmp_path: Path) -> None:
         tr.export(pl.DataFrame({"x": [1]}), tmp_path / "x.parquet")
 
 
+@pytest.mark.parametrize(
+    "column",
+    [pl.struct("config"), pl.concat_list("value"), pl.duration(seconds=1), pl.lit(b"x")],
+)
+def test_groups_that_are_no_plain_values_are_refused(tmp_path: Path, column: pl.Expr) -> None:
+    with pytest.raises(ColumnError, match=r"column 'g' of type .* grouped by: drop it"):
+        tr.export(tr.summary(COUNTS).with_columns(g=column), tmp_path / "x.parquet")
+
+
 def test_exported_rows_are_not_exported_again(tmp_path: Path) -> None:
     found = written(COUNTS, tmp_path)
     with pytest.raises(ArgumentError, match="exported before"):

@@ -48,7 +48,7 @@ def missing_columns(
     absent = [column for column in job.table.columns if column.name not in existing]
     older = _checked_versions(job, where, sorted({str(version) for version in versions}))
     changed = [
-        f"{name!r} is {existing[name]}, not {dtype}"
+        f"{name!r} is {existing[name] or 'without a type'}, not {dtype or 'without a type'}"
         for name, dtype in expected.items()
         if name in existing and existing[name] != dtype
     ]

@@ -82,11 +82,20 @@ def _digest(values: list[Any]) -> dict[str, Any]:
 
 
 def json_of(frame: pl.DataFrame, names: Iterable[str]) -> pl.Expr:
-    """Some columns as one JSON object a row, names sorted; numbers stay numbers."""
+    """Some columns as one JSON object a row, names sorted; numbers stay numbers.
+
+    Raises:
+        ColumnError: A column of lists, structs, bytes, durations or objects.
+    """
     columns = []
     for name in sorted(names):
         dtype = frame.schema[name]
         column = pl.col(name)
+        if dtype.is_nested() or dtype.base_type() in {pl.Binary, pl.Duration, pl.Object}:
+            raise ColumnError(
+                f"column {name!r} of type {dtype} cannot be one that rows are grouped by: drop it, "
+                "or turn it into text first."
+            )
         if dtype.is_float():
             column = pl.when(column.is_finite()).then(column)
         elif not (dtype.is_integer() or dtype in {pl.Boolean, pl.String}):
