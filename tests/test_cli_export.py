@@ -77,6 +77,10 @@ def test_whole_runs(trials: Path, tmp_path: Path) -> None:
         (["--to", "{}/x.xlsx"], "what kind of target"),
         (["--to", "{}/trials.parquet"], "not made by an export"),
         (["--to", "{}/x.parquet", "--created-at", "now"], "ISO 8601"),
+        (["--to", "{}/none/x.csv"], "make it first"),
+        (["--to", "{}/x.csv", "--candidate", "new"], "--candidate is for decisions"),
+        (["--to", "{}/x.csv", "--baseline", "base"], "--baseline is for comparisons"),
+        (["--to", "{}/x.csv", "--table", "counts", "--metric", "flaky"], "are for estimates"),
         (["--to", "{}/x.parquet", "--estimand", "runs", "-k", "2"], "whole runs"),
         (["--to", "postgresql://me:topsecret@localhost:1/x?sslpassword=hidden"], "me:***@local"),
         (["--to", "postgresql://me:top%zzsecret@localhost:1/x"], "me:***@local"),
@@ -101,6 +105,14 @@ def test_bad_input_is_one_line_and_2(
     assert not any(word in error for word in ("topsecret", "zzsecret", "hidden", "Traceback"))
     assert trials.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["trials.parquet"]
+
+
+def test_a_target_is_looked_at_before_the_trials_are_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for target, told in ((f"{tmp_path}/none/x.csv", "make it first"), ("x.xlsx", "what kind")):
+        assert main(["export", f"{tmp_path}/no trials.parquet", "--to", target]) == 2
+        assert told in capsys.readouterr().err
 
 
 def test_ddl(capsys: pytest.CaptureFixture[str]) -> None:

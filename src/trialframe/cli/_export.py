@@ -15,9 +15,11 @@ from trialframe.errors import ArgumentError
 from trialframe.export.ddl import TYPES
 from trialframe.export.ddl import ddl as defined
 from trialframe.export.export import export as exported
+from trialframe.export.job import MODES
 from trialframe.export.recognise import rows_of
 from trialframe.export.rows import conformed
 from trialframe.export.stamp import instant, run_id_of, settings_of
+from trialframe.export.targets import refuse_missing_folder, target_of
 from trialframe.warehouse import TABLES
 
 if TYPE_CHECKING:
@@ -134,11 +136,9 @@ def export(
 ) -> int:
     """Compute tables from trials and write them to a warehouse, all under one run id."""
     names = list(dict.fromkeys(opt.parts(table))) or ["estimates"]
-    for one in names:
-        _checks.one_of(one, "table", TABLES)
-    _refuse_one_file(target, names)
-    if "decisions" in names and (baseline is None or candidate is None):
-        raise ArgumentError("decisions need --baseline and --candidate: name both configs.")
+    _checks.one_of(mode, "mode", MODES)
+    _refuse_target(target, names)
+    _refuse_options(names, baseline, candidate, metric, k)
     moment = instant(created_at)
     policy = opt.unscored_of(unscored)
     data = loaded(files, columns, by=by, zeros=zeros, unscored=policy, keep=keep, attempts=attempts)
@@ -167,14 +167,35 @@ def export(
     return 0
 
 
-def _refuse_one_file(target: str, names: list[str]) -> None:
-    """Several tables need a database, or a file each."""
+def _refuse_target(target: str, names: list[str]) -> None:
+    """Look at the target before anything is computed."""
+    for one in names:
+        place = target_of(target, _checks.one_of(one, "table", TABLES))
+        if place.path is not None:
+            refuse_missing_folder(place.path)
     one_file = target.lower().endswith((".parquet", ".pq", ".csv", ".json", "/"))
     if len(names) > 1 and (one_file or target.startswith("delta:")) and "{table}" not in target:
         raise ArgumentError(
             f"--to {target} holds one table, not {', '.join(names)}: put {{table}} into its name, "
             "or name a database."
         )
+
+
+def _refuse_options(
+    names: list[str], baseline: str | None, candidate: str | None, metric: Metrics, k: Ks
+) -> None:
+    """Options that no table of these would heed are an error."""
+    if "decisions" in names and (baseline is None or candidate is None):
+        raise ArgumentError("decisions need --baseline and --candidate: name both configs.")
+    if candidate is not None and "decisions" not in names:
+        raise ArgumentError(
+            "--candidate is for decisions: add them to --table, or leave it out. Comparisons are "
+            "of every pair, or of every config with --baseline."
+        )
+    if baseline is not None and not {"comparisons", "decisions"} & set(names):
+        raise ArgumentError("--baseline is for comparisons and decisions: add one to --table.")
+    if (metric or k) and "estimates" not in names:
+        raise ArgumentError("--metric and -k are for estimates: add them to --table.")
 
 
 def _run_of(data: Loaded, suite: str) -> str:

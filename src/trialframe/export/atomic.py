@@ -10,7 +10,7 @@ import sys
 import uuid
 from typing import TYPE_CHECKING
 
-from trialframe.errors import ExportError
+from trialframe.export.targets import refuse_missing_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,8 +29,7 @@ def locked(path: Path) -> Iterator[None]:
     is removed in the end, so whoever waited looks whether the lock is still the one in place.
     """
     lock = beside(path, "lock")
-    if not path.parent.is_dir():
-        raise ExportError(f"no folder {path.parent} to write {path.name} to: make it first.")
+    refuse_missing_folder(path)
     while True:
         file = lock.open("ab")
         _wait_for(file)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
-from trialframe.errors import ArgumentError, short
+from trialframe.errors import ArgumentError, ExportError, short
 
 ENDINGS = {
     ".parquet": "parquet",
@@ -85,6 +85,16 @@ def target_of(given: object, table: str) -> Target:
     if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", text):
         raise ArgumentError(f"no target of the kind {short(scheme + '://')}. Known: {KNOWN}.")
     return _local(_kind_of(text), text, text)
+
+
+def refuse_missing_folder(path: Path) -> None:
+    """Say so where there is no folder to write a file or folder to.
+
+    Raises:
+        ExportError: The folder is not there.
+    """
+    if not path.parent.is_dir():
+        raise ExportError(f"no folder {path.parent} to write {path.name} to: make it first.")
 
 
 def _local(kind: str, path: str, shown: str) -> Target:

@@ -12,6 +12,7 @@ import polars as pl
 from trialframe.errors import ExportError
 from trialframe.export.database import STAGED, put
 from trialframe.export.ddl import quoted
+from trialframe.export.targets import refuse_missing_folder
 from trialframe.export.to_file import MOMENT
 
 if TYPE_CHECKING:
@@ -58,8 +59,7 @@ def write(job: Job) -> None:
         raise ExportError(
             f"{shown}: SQLite has no schemas: give a name without a dot, not {'.'.join(job.name)}."
         )
-    if not path.parent.is_dir():
-        raise ExportError(f"no folder {path.parent} to write {path.name} to: make it first.")
+    refuse_missing_folder(path)
     try:
         with contextlib.closing(
             sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
