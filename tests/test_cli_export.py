@@ -78,6 +78,11 @@ def test_whole_runs(trials: Path, tmp_path: Path) -> None:
         (["--to", "{}/trials.parquet"], "not made by an export"),
         (["--to", "{}/x.parquet", "--created-at", "now"], "ISO 8601"),
         (["--to", "{}/none/x.csv"], "make it first"),
+        (["--to", "{}/x.db", "--table", "counts"], "what kind of target"),
+        (
+            ["--to", "{}/x.sqlite", "--table", "counts,estimates", "--name", "one"],
+            "--name one names one table",
+        ),
         (["--to", "{}/x.csv", "--candidate", "new"], "--candidate is for decisions"),
         (["--to", "{}/x.csv", "--baseline", "base"], "--baseline is for comparisons"),
         (["--to", "{}/x.csv", "--table", "counts", "--metric", "flaky"], "are for estimates"),

@@ -137,7 +137,7 @@ def export(
     """Compute tables from trials and write them to a warehouse, all under one run id."""
     names = list(dict.fromkeys(opt.parts(table))) or ["estimates"]
     _checks.one_of(mode, "mode", MODES)
-    _refuse_target(target, names)
+    _refuse_target(target, names, name)
     _refuse_options(names, baseline, candidate, metric, k)
     moment = instant(created_at)
     policy = opt.unscored_of(unscored)
@@ -167,7 +167,7 @@ def export(
     return 0
 
 
-def _refuse_target(target: str, names: list[str]) -> None:
+def _refuse_target(target: str, names: list[str], name: str | None) -> None:
     """Look at the target before anything is computed."""
     for one in names:
         place = target_of(target, _checks.one_of(one, "table", TABLES))
@@ -178,6 +178,10 @@ def _refuse_target(target: str, names: list[str]) -> None:
         raise ArgumentError(
             f"--to {target} holds one table, not {', '.join(names)}: put {{table}} into its name, "
             "or name a database."
+        )
+    if len(names) > 1 and name is not None and "{table}" not in name:
+        raise ArgumentError(
+            f"--name {name} names one table, not {', '.join(names)}: put {{table}} into it."
         )
 
 
