@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import struct
 import zipfile
 import zlib
-from pathlib import PurePosixPath
+from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any, Self
 
 from trialframe.errors import SourceError, short
@@ -14,6 +15,7 @@ from trialframe.errors import SourceError, short
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from typing import BinaryIO
 
 MAX_DOCUMENT = 512 * 2**20
 """Bytes of one JSON or XML document, decompressed."""
@@ -30,6 +32,27 @@ ZSTANDARD = 93
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 
 
+PACKED = (".gz", ".zst")
+"""Endings of the names of compressed files."""
+
+AT_ONCE = 2**16
+"""Bytes that are unpacked at once, for readers that ask for less."""
+
+
+def is_packed(path: str | Path) -> bool:
+    """Whether a file is compressed, by the ending of its name."""
+    return PurePath(path).suffix.lower() in PACKED
+
+
+def opened(path: Path) -> BinaryIO:
+    """A file for reading, decompressed by the ending of its name."""
+    if not is_packed(path):
+        return path.open("rb")
+    import pyarrow as pa  # not needed for most files, and slow to import
+
+    return io.BufferedReader(pa.input_stream(str(path), compression="detect"), AT_ONCE)
+
+
 def content(path: Path, limit: int = MAX_DOCUMENT) -> bytes:
     """The bytes of a file, decompressed by the ending of its name.
 
@@ -37,25 +60,13 @@ def content(path: Path, limit: int = MAX_DOCUMENT) -> bytes:
         SourceError: There are more than `limit` of them.
         OSError: The file cannot be read.
     """
-    import pyarrow as pa  # not needed for most files, and slow to import
-
-    kind = "detect" if path.suffix.lower() in {".gz", ".zst"} else None
-    with pa.input_stream(str(path), compression=kind) as stream:
-        data = stream.read(limit + 1)
-    if len(data) > limit:
-        raise SourceError(_too_large(str(path), limit))
-    return bytes(data)
+    return b"".join(blocks(path, limit))
 
 
 def head(path: Path, size: int) -> bytes:
     """The first bytes of a file, decompressed by the ending of its name."""
-    if path.suffix.lower() not in {".gz", ".zst"}:
-        with path.open("rb") as file:
-            return file.read(size)
-    import pyarrow as pa  # slow to import
-
-    with pa.input_stream(str(path), compression="detect") as stream:
-        return bytes(stream.read(size))
+    with opened(path) as file:
+        return file.read(size)
 
 
 def parsed(data: bytes | str, where: str) -> Any:
@@ -94,22 +105,20 @@ def document(path: Path) -> Any:
     return parsed(content(path), str(path))
 
 
-def blocks(path: Path) -> Iterator[bytes]:
+def blocks(path: Path, limit: int | None = None) -> Iterator[bytes]:
     """The bytes of a file in blocks, decompressed by the ending of its name.
 
     Raises:
-        SourceError: There are more than `MAX_DOCUMENT` of them.
+        SourceError: There are more than `limit` of them, or than `MAX_DOCUMENT`.
     """
-    import pyarrow as pa
-
-    kind = "detect" if path.suffix.lower() in {".gz", ".zst"} else None
+    limit = MAX_DOCUMENT if limit is None else limit
     total = 0
-    with pa.input_stream(str(path), compression=kind) as stream:
-        while block := stream.read(2**20):
+    with opened(path) as file:
+        while block := file.read(2**20):
             total += len(block)
-            if total > MAX_DOCUMENT:
-                raise SourceError(_too_large(str(path), MAX_DOCUMENT))
-            yield bytes(block)
+            if total > limit:
+                raise SourceError(_too_large(str(path), limit))
+            yield block
 
 
 def lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -118,12 +127,9 @@ def lines(path: Path) -> Iterator[tuple[int, bytes]]:
     Raises:
         SourceError: A line has more than `MAX_LINE` bytes.
     """
-    import pyarrow as pa
-
-    kind = "detect" if path.suffix.lower() in {".gz", ".zst"} else None
     number, rest = 0, b""
-    with pa.input_stream(str(path), compression=kind) as stream:
-        while block := stream.read(2**22):
+    with opened(path) as file:
+        while block := file.read(2**22):
             whole, found, tail = block.rpartition(b"\n")
             if not found:
                 rest += block

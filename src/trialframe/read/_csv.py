@@ -13,6 +13,7 @@ import polars as pl
 import polars.selectors as cs
 
 from trialframe.errors import SourceError, listed, short
+from trialframe.read import _bounded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -169,9 +170,7 @@ def _refuse_repeated_names(path: str, separator: str, types: dict[str, pl.DataTy
 
 def _records(path: str, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Rows with the line each ends in; blank lines are no rows. Slow: to explain a failure."""
-    import pyarrow as pa  # not needed for most files, and slow to import
-
-    with pa.input_stream(path, compression="detect") as stream:
+    with _bounded.opened(Path(path)) as stream:
         reader = csv.reader(
             io.TextIOWrapper(stream, encoding="utf-8-sig", newline=""), delimiter=separator
         )

@@ -16,7 +16,6 @@ from trialframe.read import _bounded
 from trialframe.read._frames import reason
 from trialframe.read._survey import (
     blocks,
-    is_packed,
     names_in,
     refuse_deep,
     refuse_sparse,
@@ -86,7 +85,7 @@ def start_of(path: str, facts: Survey) -> pl.DataFrame:
 
 def source_of(path: str) -> str | bytes:
     """What to give to Polars in order to parse a file: its path, or its bytes."""
-    plain = not is_packed(path) and not glob.has_magic(path)
+    plain = not _bounded.is_packed(path) and not glob.has_magic(path)
     return path if plain else _bounded.content(Path(path), IN_MEMORY)
 
 

@@ -13,6 +13,7 @@ import polars as pl
 
 from trialframe.errors import ArgumentError, SourceError, TrialframeError, listed, short
 from trialframe.read import _bounded
+from trialframe.read._bounded import PACKED, is_packed
 from trialframe.read._take import EXTRAS, MALFORMED, Take, at_once, constant, further
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ class Log:
         """Files in the same folder whose names match, compressed or not, in order."""
         found = {
             path.with_name(bare(path)): path
-            for ending in (*PACKED, "")  # a file goes before what it was packed into
+            for ending in (*reversed(PACKED), "")  # a file goes before what it was packed into
             for path in self.path.parent.glob(pattern + ending)
             if path.is_file()
         }
@@ -261,18 +262,15 @@ class Log:
 NOT_THIS = "Leave it out, or name another format=."
 """What to do about a file that is no log of its format."""
 
-PACKED = (".zst", ".gz")
-"""Endings of compressed files."""
-
 
 def bare(path: Path) -> str:
     """The name of a file without the ending of its compression."""
-    return path.name.removesuffix(path.suffix) if path.suffix in PACKED else path.name
+    return path.name.removesuffix(path.suffix) if is_packed(path) else path.name
 
 
 def there(path: Path) -> Path | None:
     """A file, or the compressed one of that name; None where neither is."""
-    ways = (path, *(path.with_name(path.name + ending) for ending in PACKED))
+    ways = (path, *(path.with_name(path.name + ending) for ending in reversed(PACKED)))
     return next((way for way in ways if way.is_file()), None)
 
 

@@ -71,21 +71,20 @@ def outline(text: str) -> frozenset[str]:
         ['rows', 'rows[].ok', 'run', 'run.id']
     """
     found: set[str] = set()
-    stack: list[tuple[str, bool]] = []
+    stack: list[str] = []
     place = ""
     for token in _TOKEN.finditer(text):
         sign = token[0][0]
         if sign == '"':
             if token[2] and stack and len(stack) <= DEPTH:
-                prefix = stack[-1][0]
-                place = f"{prefix}.{token[1]}" if prefix else token[1]
+                place = f"{stack[-1]}.{token[1]}" if stack[-1] else token[1]
                 found.add(place)
         elif sign in "{[":
-            stack.append((place if sign == "{" else f"{place}[]", sign == "["))
-            place = stack[-1][0]
+            place = place if sign == "{" else f"{place}[]"
+            stack.append(place)
             if len(stack) > SIZE // 4:
                 break
         elif stack:
             stack.pop()
-            place = stack[-1][0] if stack else ""
+            place = stack[-1] if stack else ""
     return frozenset(found)

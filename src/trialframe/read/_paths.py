@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote
 
 from trialframe.errors import SourceError, did_you_mean, listed, short
+from trialframe.read._bounded import PACKED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,9 +30,6 @@ FORMATS = {
     ".xml": "XML",
 }
 """Format of a file by the ending of its name."""
-
-PACKED = (".gz", ".zst")
-"""Endings of compressed text files."""
 
 TEXT = {"CSV", "TSV", "JSON lines", "JSON", "XML"}
 

@@ -11,7 +11,7 @@ import polars as pl
 from trialframe.errors import ColumnError, SourceError, TrialframeError, listed
 from trialframe.read._combine import Raw
 from trialframe.read._frames import FAILURES, reason
-from trialframe.read._log import Log
+from trialframe.read._log import Log, bare
 from trialframe.read.logs import UNREAD
 
 if TYPE_CHECKING:
@@ -113,8 +113,7 @@ def _of_file(frame: pl.LazyFrame, path: str | None) -> pl.LazyFrame:
     if path is None:
         return frame
     schema = frame.collect_schema()
-    bare = Path(path).name.removesuffix(".gz").removesuffix(".zst")
-    name = pl.lit(Path(bare).stem)
+    name = pl.lit(Path(bare(Path(path))).stem)
     config = pl.col("config").fill_null(name) if "config" in schema else name
     log = pl.col("log") if "log" in schema else pl.lit(path)
     return frame.with_columns(config=config, log=log)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from trialframe.errors import SourceError, short
+from trialframe.read._bounded import is_packed
 from trialframe.read._csv import Csv, opened
 from trialframe.read._frames import reason
 from trialframe.read._json import FAILURES, json_document, json_lines
-from trialframe.read._survey import blocks, is_packed
+from trialframe.read._survey import blocks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

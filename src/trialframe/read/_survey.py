@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trialframe.errors import SourceError, short
-from trialframe.read._bounded import MAX_LINE
+from trialframe.read._bounded import MAX_LINE, is_packed, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import BinaryIO
 
     from numpy.typing import NDArray
 
@@ -64,11 +62,6 @@ class Survey:
     sample: bytes
 
 
-def is_packed(path: str) -> bool:
-    """Whether a file is compressed, by the ending of its name."""
-    return Path(path).suffix.lower() in {".gz", ".zst"}
-
-
 def blocks(path: str) -> Iterator[bytes]:
     """The file in blocks of whole lines, decompressed by the ending of its name.
 
@@ -77,7 +70,7 @@ def blocks(path: str) -> Iterator[bytes]:
             `MAX_UNPACKED`.
     """
     size = 0
-    with opened(path) as file:
+    with opened(Path(path)) as file:
         while block := file.read(BLOCK):
             rest = b"" if block.endswith(b"\n") else file.readline(MAX_LINE)
             if len(rest) == MAX_LINE and not rest.endswith(b"\n"):
@@ -92,15 +85,6 @@ def blocks(path: str) -> Iterator[bytes]:
                     "If it is meant to: unpack it first, or write Parquet."
                 )
             yield block + rest
-
-
-def opened(path: str) -> BinaryIO:
-    """The file for reading, decompressed by the ending of its name."""
-    if not is_packed(path):
-        return Path(path).open("rb")
-    import pyarrow as pa  # not needed for most files, and slow to import
-
-    return io.BufferedReader(pa.input_stream(path, compression="detect"), BLOCK)
 
 
 def survey(path: str) -> Survey:

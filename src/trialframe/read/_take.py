@@ -240,6 +240,17 @@ def numbered(keys: Iterable[Any]) -> list[int]:
     return numbers
 
 
+def sums(parts: Iterable[Mapping[str, Any]], names: Iterable[str]) -> dict[str, Any]:
+    """Sums of what parts hold, name by name; what no part holds has no sum."""
+    totals: dict[str, Any] = {}
+    wanted = list(names)
+    for part in parts:
+        for name in wanted:
+            if part.get(name) is not None:
+                totals[name] = totals.get(name, 0) + part[name]
+    return totals
+
+
 def scalars(value: Any, prefix: str) -> dict[str, Any]:
     """The entries of a dict as columns `prefix.name`; empty when it is no dict."""
     if not isinstance(value, Mapping):

@@ -9,7 +9,7 @@ import polars as pl
 from trialframe.errors import SourceError, short
 from trialframe.read._log import NOT_THIS, Log, LogFormat, bare
 from trialframe.read._outline import head_of
-from trialframe.read._take import Take, at, clipped, elapsed, scalars
+from trialframe.read._take import Take, at, clipped, elapsed, scalars, sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -191,12 +191,8 @@ def _totals(trial: Mapping[str, Any]) -> dict[str, Any]:
     """Tokens and cost of the agent: of the trial, or of its steps where it has several."""
     whole = trial.get("agent_result")
     parts = [whole] if whole else [step.get("agent_result") for step in _steps(trial)]
-    totals: dict[str, Any] = {}
-    for part in (part for part in parts if isinstance(part, dict)):
-        for name in ("n_input_tokens", "n_cache_tokens", "n_output_tokens", "cost_usd"):
-            if part.get(name) is not None:
-                totals[name] = totals.get(name, 0) + part[name]
-    return totals
+    known = (part for part in parts if isinstance(part, dict))
+    return sums(known, ("n_input_tokens", "n_cache_tokens", "n_output_tokens", "cost_usd"))
 
 
 FORMAT = LogFormat(

@@ -286,7 +286,7 @@ def _read_one(
 
 
 def _together(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Logs one below the other; made-up trial numbers count on from file to file."""
+    """Logs one below the other, canonical columns first; columns without any value are left out."""
     if not frames:
         empty = {item.name: item.dtype for item in TRIALS if item.name in ALWAYS}
         return pl.DataFrame(schema=empty | {"log": pl.String})

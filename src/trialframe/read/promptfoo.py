@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from trialframe.errors import SourceError, short
-from trialframe.read._log import Log, LogFormat
+from trialframe.read._log import Log, LogFormat, bare
 from trialframe.read._take import Take, as_text, clipped
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def read(log: Log) -> pl.DataFrame:
 
 def _rows(log: Log) -> tuple[Row, list[tuple[str, Row]]]:
     """The document around the rows, and the rows with their places."""
-    name = log.path.name.lower().removesuffix(".gz").removesuffix(".zst")
+    name = bare(log.path).lower()
     if name.endswith((".jsonl", ".ndjson")):
         return {}, [(f"line {number}", row) for number, row in log.objects()]
     document = log.json()

@@ -11,7 +11,7 @@ from trialframe.errors import SourceError, short
 from trialframe.read import _bounded
 from trialframe.read._log import NOT_THIS, Log, LogFormat, bare, label, there
 from trialframe.read._outline import head_of
-from trialframe.read._take import MALFORMED, Take, at, clipped, words
+from trialframe.read._take import MALFORMED, Take, at, clipped, sums, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -204,13 +204,9 @@ def _record(log: Log, item: Mapping[str, Any], info: Mapping[str, Any]) -> Mappi
 
 def _tokens(messages: Any) -> dict[str, int]:
     """Tokens of the agent; the simulated user has its own."""
-    totals: dict[str, int] = {}
-    for message in messages or ():
-        usage = (message.get("usage") or {}) if message.get("role") == "assistant" else {}
-        for name in ("prompt_tokens", "completion_tokens"):
-            if usage.get(name) is not None:
-                totals[name] = totals.get(name, 0) + usage[name]
-    return totals
+    own = (message for message in messages or () if message.get("role") == "assistant")
+    usages = (message.get("usage") or {} for message in own)
+    return sums(usages, ("prompt_tokens", "completion_tokens"))
 
 
 FORMAT = LogFormat(
