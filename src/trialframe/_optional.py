@@ -6,6 +6,16 @@ import importlib
 from typing import Any
 
 
+def installed_version(missing: str) -> str:
+    """The version of the installed package, or `missing` when it is used from its sources."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("trialframe")
+    except metadata.PackageNotFoundError:
+        return missing
+
+
 def require(module: str, *, extra: str, purpose: str) -> Any:
     """Return the imported module, or raise ImportError with the command that installs it."""
     try:

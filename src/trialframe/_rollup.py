@@ -12,6 +12,7 @@ from trialframe.engine import Source, distinct_trials, sources, trial_key
 from trialframe.errors import ArgumentError, TrialsError, listed, short
 from trialframe.read._fields import Field, broken, complaint
 from trialframe.read._trials import examples, joined
+from trialframe.schema import ONE_CONFIG
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,9 +26,6 @@ LABEL_ROWS = 10
 """Rows per value from which a text column is taken for a label."""
 
 KEY_PARTS = ("config__", "case__", "by__", "outcome")
-
-ONE_CONFIG = "system"
-"""The config's name when the table has no config column."""
 
 
 def rolled_up(

@@ -16,6 +16,7 @@ import polars as pl
 from trialframe import _checks
 from trialframe._invariants import RESERVED, normalised
 from trialframe._rollup import rolled_up
+from trialframe.charts._theme import WIDTH
 from trialframe.display import counted
 from trialframe.engine import (
     Source,
@@ -35,7 +36,7 @@ from trialframe.errors import (
     visible,
 )
 from trialframe.read._frames import to_lazy
-from trialframe.results import WIDTH, Result, html_table
+from trialframe.results import Result, html_table
 from trialframe.schema import TRIALS, column
 
 if TYPE_CHECKING:

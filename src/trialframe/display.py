@@ -191,6 +191,18 @@ def differing(value: float | None, unit: str | None) -> str:
     return f"{'+' if value > 0 else ''}{shown(value, unit)}"
 
 
+def differences(low: float | None, high: float | None, unit: str | None) -> str:
+    """Both ends of the interval of a difference in brackets; empty when either is unknown.
+
+    Examples:
+        >>> differences(-0.052, 0.01, "share")
+        '[-5.2, +1.0]'
+    """
+    if low is None or high is None:
+        return ""
+    return f"[{', '.join(differing(end, unit).removesuffix(' points') for end in (low, high))}]"
+
+
 def bare(value: float | None, unit: str | None) -> str:
     """A value without its unit, for standard errors beside the value."""
     return MISSING if value is None else _UNITS.get(unit or "", ("", _plain, ""))[1](value)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import polars as pl
 
-from trialframe.display import counted, interval, kind_of, told, unit_of
+from trialframe.charts._theme import WIDTH
+from trialframe.display import counted, differences, interval, kind_of, told, unit_of
 from trialframe.errors import ArgumentError, listed, visible
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 Estimate: TypeAlias = tuple[str, "float | None", "float | None", "float | None"]
 """Name, value, and the ends of its interval."""
 
-WIDTH = 640
-"""Pixels that a chart takes, labels included."""
 ROWS = 10
 """Rows of a table shown in a notebook; all of them are in the table itself."""
 _SAYINGS = ("claim", "reading", "headline")
@@ -247,8 +246,7 @@ def _estimate_of(end: str, row: dict[str, Any]) -> str | None:
 def _ends(name: str, low: float, high: float, unit: str | None) -> str:
     kind = kind_of(name, unit)
     if kind == "difference":
-        low_text, high_text = (told(end, name, unit).removesuffix(" points") for end in (low, high))
-        return f"[{low_text}, {high_text}]"
+        return differences(low, high, unit)
     return interval(low, high, kind) if kind else f"[{low:.4g}, {high:.4g}]"
 
 

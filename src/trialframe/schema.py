@@ -43,6 +43,10 @@ class Column:
     aliases: Mapping[str, float] = field(default_factory=dict)
 
 
+ONE_CONFIG = "system"
+"""The config's name when a table has no config column."""
+
+
 def _same(*names: str) -> dict[str, float]:
     return dict.fromkeys(names, 1.0)
 

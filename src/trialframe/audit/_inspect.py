@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from trialframe._rollup import ONE_CONFIG
 from trialframe.errors import ColumnError, short
 from trialframe.read._combine import failed
 from trialframe.read._fields import expression
 from trialframe.read._trials import canonical, joined
 from trialframe.read.tables import resolved
+from trialframe.schema import ONE_CONFIG
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import polars.selectors as cs
 
-from trialframe.display import counted, cut, differing, interval, short_names, shown, wide
+from trialframe.display import (
+    counted,
+    cut,
+    differences,
+    differing,
+    interval,
+    short_names,
+    shown,
+    wide,
+)
 from trialframe.errors import ArgumentError, ColumnError, listed, visible
 
 if TYPE_CHECKING:
@@ -114,10 +123,7 @@ def percent(level: float | None) -> str:
 
 def difference(value: float | None, low: float | None, high: float | None, unit: str) -> str:
     """A difference with its interval, as text."""
-    if low is None or high is None:
-        return differing(value, unit)
-    ends = (differing(end, unit).removesuffix(" points") for end in (low, high))
-    return f"{differing(value, unit)} [{', '.join(ends)}]"
+    return f"{differing(value, unit)} {differences(low, high, unit)}".strip()
 
 
 def axis(unit: str | None, title: str, *, points: bool = False, **more: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trialframe._optional import installed_version
 from trialframe.cli import (
     _audit,
     _check,
@@ -93,21 +94,12 @@ def start(
 ) -> int:
     """Analytics for repeated-trial evaluations of language models and agents."""
     if version:
-        sys.stdout.write(f"trialframe {_version()}\n")
+        sys.stdout.write(f"trialframe {installed_version('(not installed)')}\n")
         raise typer.Exit
     if context.invoked_subcommand is None:
         sys.stdout.write(context.get_help() + "\n")
         raise typer.Exit(BAD_INPUT)
     return 0
-
-
-def _version() -> str:
-    from importlib import metadata
-
-    try:
-        return metadata.version("trialframe")
-    except metadata.PackageNotFoundError:
-        return "(not installed)"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

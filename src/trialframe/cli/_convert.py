@@ -15,7 +15,7 @@ from trialframe.cli import _options as opt
 from trialframe.cli._output import console, output_of, say
 from trialframe.display import counted
 from trialframe.errors import ArgumentError, listed, short
-from trialframe.read._keys import ABSENT, KEEP
+from trialframe.read._keys import ABSENT, KEEP, with_config
 from trialframe.read._known import formats as known
 from trialframe.read._load import from_logs, load
 from trialframe.read.logs import UNREAD, Choice
@@ -121,9 +121,9 @@ def convert(
 
 def overview(trials: pl.DataFrame) -> pl.DataFrame:
     """One row a config: `cases, trials, passed, failed, unscored`."""
-    config = pl.col("config") if "config" in trials.columns else pl.lit("all").alias("config")
     return (
-        trials.group_by(config)
+        with_config(trials)
+        .group_by("config")
         .agg(
             cases=pl.col("case").n_unique(),
             trials=pl.len(),

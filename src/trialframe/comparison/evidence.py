@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from trialframe._rollup import ONE_CONFIG
 from trialframe.engine import source_of, sources, trial_rows
 from trialframe.errors import ArgumentError
 from trialframe.read._trials import joined
 from trialframe.results import Result
+from trialframe.schema import ONE_CONFIG
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

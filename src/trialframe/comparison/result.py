@@ -9,11 +9,12 @@ import numpy as np
 import polars as pl
 
 from trialframe import _checks
+from trialframe.charts._theme import WIDTH
 from trialframe.comparison import difference, subsets
 from trialframe.comparison.pairs import Difference, per_case
 from trialframe.errors import ArgumentError
 from trialframe.kernels.means import clustered_mean
-from trialframe.results import WIDTH, Result
+from trialframe.results import Result
 
 if TYPE_CHECKING:
     from trialframe.charts._theme import Chart, Theme

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from trialframe._optional import installed_version
 from trialframe.errors import ArgumentError, short
 from trialframe.export.rows import as_text
 from trialframe.warehouse import INSTANT
@@ -21,16 +22,6 @@ if TYPE_CHECKING:
 
 SMALL = 1e-12
 """What is left of a sum that cancels out is no difference between two runs."""
-
-
-def package_version() -> str:
-    """The installed version, "unknown" when the package is used from its sources."""
-    from importlib import metadata
-
-    try:
-        return metadata.version("trialframe")
-    except metadata.PackageNotFoundError:
-        return "unknown"
 
 
 def settings_of(table: Table, suite: str, settings: dict[str, Any]) -> tuple[str, str]:
@@ -129,7 +120,7 @@ def stamped(
         schema_version=pl.lit(table.version),
         run_id=pl.lit(run_id),
         created_at=pl.lit(moment).cast(INSTANT),
-        package_version=pl.lit(package_version()),
+        package_version=pl.lit(installed_version("unknown")),
         settings_hash=pl.lit(digest),
         settings=pl.lit(text),
     ).select(table.schema.names())

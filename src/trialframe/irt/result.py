@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from trialframe import _checks
+from trialframe.charts._theme import WIDTH
 from trialframe.irt import diagnose, select, subset
-from trialframe.results import WIDTH, Result
+from trialframe.results import Result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

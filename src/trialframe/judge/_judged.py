@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from trialframe._rollup import ONE_CONFIG
 from trialframe.counts import Counts
 from trialframe.errors import ArgumentError, CountsError, listed
 from trialframe.judge._labelled import CLUSTER, labelled, one_cluster_per_case
 from trialframe.kernels.intervals import Interval, score_t, wilson
 from trialframe.kernels.means import clustered_mean
+from trialframe.schema import ONE_CONFIG
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

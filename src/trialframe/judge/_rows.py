@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import polars as pl
 
-from trialframe._rollup import ONE_CONFIG
 from trialframe.engine import at_home
 from trialframe.errors import ColumnError, TrialsError, did_you_mean, listed, short
 from trialframe.read import read
+from trialframe.schema import ONE_CONFIG
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isnan
 from typing import Any
 
-from trialframe._rollup import ONE_CONFIG
+from trialframe.schema import ONE_CONFIG
 
 
 def known(number: Any) -> float | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from trialframe import _checks
+from trialframe.charts._theme import WIDTH
 from trialframe.errors import ArgumentError, TrialsError, listed
 from trialframe.judge._labelled import (
     CELLS,
@@ -23,7 +24,7 @@ from trialframe.judge._labelled import (
 from trialframe.judge._labelled import one_cluster_per_case as check_clusters
 from trialframe.judge._splits import HELD_OUT, Splits, resolved
 from trialframe.judge._units import Tables, measured
-from trialframe.results import WIDTH, Result
+from trialframe.results import Result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

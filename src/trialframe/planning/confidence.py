@@ -9,10 +9,11 @@ import numpy as np
 import polars as pl
 
 from trialframe import _checks
+from trialframe.charts._theme import WIDTH
 from trialframe.errors import ArgumentError, short
 from trialframe.kernels.betting import SHRINK, Betting, betting_interval, betting_path
 from trialframe.kernels.sequential import bernoulli_sequence
-from trialframe.results import WIDTH, Result
+from trialframe.results import Result
 
 if TYPE_CHECKING:
     from trialframe.charts._theme import Chart, Theme

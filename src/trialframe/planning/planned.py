@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from trialframe.charts._theme import WIDTH
 from trialframe.errors import ArgumentError
 from trialframe.planning.exact import fewest_changes
-from trialframe.results import WIDTH, Result
+from trialframe.results import Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

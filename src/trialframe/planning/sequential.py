@@ -10,11 +10,12 @@ import numpy as np
 import polars as pl
 
 from trialframe import _checks
+from trialframe.charts._theme import WIDTH
 from trialframe.errors import ArgumentError
 from trialframe.kernels.betting import Betting, betting_interval, betting_path
 from trialframe.kernels.sequential import anytime_pvalue, log_e_one_sided, log_e_two_sided
 from trialframe.planning.ordered import Ordered, ordered_pairs
-from trialframe.results import WIDTH, Result
+from trialframe.results import Result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ import polars as pl
 from trialframe import _checks
 from trialframe.errors import ArgumentError, TrialsError, listed, short
 from trialframe.read._frames import to_lazy
-from trialframe.schema import TRIALS
+from trialframe.schema import ONE_CONFIG, TRIALS
 
 log = logging.getLogger("trialframe")
 
@@ -51,7 +51,7 @@ def with_config(frame: pl.DataFrame) -> pl.DataFrame:
     """One system where none is named."""
     if "config" in frame.columns:
         return frame
-    return frame.with_columns(config=pl.lit("all"))
+    return frame.with_columns(config=pl.lit(ONE_CONFIG))
 
 
 def unique(frame: pl.DataFrame, keep: str) -> tuple[pl.DataFrame, int]:
@@ -174,7 +174,6 @@ def with_absent(frame: pl.DataFrame, cases: pl.Series, absent: str) -> tuple[pl.
     Raises:
         ArgumentError: The table has cases that the list lacks.
     """
-    _checks.one_of(absent, "absent", ABSENT)
     strange = frame.filter(~pl.col("case").is_in(cases.implode()))["case"].unique().sort()
     if strange.len():
         raise ArgumentError(

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from trialframe import _checks
+from trialframe.charts._theme import WIDTH
 from trialframe.display import differing
 from trialframe.errors import ArgumentError, listed, short
 from trialframe.estimate.intervals import BOUNDED
@@ -17,7 +18,7 @@ from trialframe.estimate.summary import summary
 from trialframe.kernels.decay import contrast, slope_coefficients, trend
 from trialframe.kernels.intervals import score_t, t_interval
 from trialframe.reliability._buckets import BUCKET, Bucketed, bucketed
-from trialframe.results import WIDTH, Result
+from trialframe.results import Result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

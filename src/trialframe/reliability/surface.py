@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from trialframe import _checks
+from trialframe.charts._theme import WIDTH
 from trialframe.counts import Counts
 from trialframe.display import shown
 from trialframe.engine import Source, at_home, source_of, sources, with_copies
@@ -17,7 +18,7 @@ from trialframe.estimate.metrics import METRICS, Request, cases_of
 from trialframe.kernels.intervals import score_t, t_interval
 from trialframe.kernels.means import clustered_mean
 from trialframe.reliability._table import counted
-from trialframe.results import WIDTH, Result
+from trialframe.results import Result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,9 +10,10 @@ import polars as pl
 
 from trialframe import _checks, charts
 from trialframe.charts import _frames
+from trialframe.charts._theme import WIDTH
 from trialframe.display import counted, unit_of
 from trialframe.errors import ArgumentError, did_you_mean, listed
-from trialframe.results import WIDTH, Result
+from trialframe.results import Result
 from trialframe.schema import SUMMARY
 
 if TYPE_CHECKING:

@@ -11,7 +11,17 @@ import polars as pl
 from trialframe import results
 from trialframe._optional import require
 from trialframe.charts import _frames
-from trialframe.display import MISSING, counted, differing, interval, shown, span, told, unit_of
+from trialframe.display import (
+    MISSING,
+    counted,
+    differences,
+    differing,
+    interval,
+    shown,
+    span,
+    told,
+    unit_of,
+)
 from trialframe.errors import ArgumentError, visible
 from trialframe.results import Result
 from trialframe.schema import COMPARISONS, LEADERBOARD, SUMMARY
@@ -21,7 +31,6 @@ if TYPE_CHECKING:
 
     from great_tables import GT
 
-MONEY = "micro-dollars"
 NOTES = 6
 """Most warnings that are written out below a table."""
 
@@ -150,11 +159,11 @@ def _of_leaderboard(frame: pl.DataFrame) -> _Layout:
     _estimates(made, first["metric"], rows)
     made.add("plausibly best", ("yes" if row["plausibly_best"] else "" for row in rows))
     if frame["cost_uusd"].is_not_null().any():
-        made.add("a trial", (shown(row["cost_uusd"], MONEY) for row in rows), "price")
+        made.add("a trial", (shown(row["cost_uusd"], _frames.MONEY) for row in rows), "price")
         solved = "cost_uusd_per_pass"
-        made.add("a solved case", (shown(row[solved], MONEY) for row in rows), "price")
+        made.add("a solved case", (shown(row[solved], _frames.MONEY) for row in rows), "price")
         ends = [(row[f"{solved}_low"], row[f"{solved}_high"]) for row in rows]
-        made.add("interval", (interval(low, high, MONEY) for low, high in ends), "price")
+        made.add("interval", (interval(low, high, _frames.MONEY) for low, high in ends), "price")
         made.add("on the front", (told(row["pareto"], "pareto") for row in rows))
     made.notes = [
         f"Estimand: {_frames.ESTIMANDS['cases']}, on the cases that all configs share.",
@@ -183,7 +192,7 @@ def _of_comparisons(frame: pl.DataFrame) -> _Layout:
     head = f"difference in {metric}"
     made.add("candidate minus baseline", (differing(row["diff"], unit) for row in rows), head)
     ends = [(row[f"{which}low"], row[f"{which}high"]) for row in rows]
-    made.add("interval", (_ends(low, high, unit) for low, high in ends), head)
+    made.add("interval", (differences(low, high, unit) for low, high in ends), head)
     made.add("own", (told(row["pvalue"], "pvalue") for row in rows), "p")
     made.add("adjusted", (told(row["adjusted"], "adjusted") for row in rows), "p")
     made.add("verdict", (row["verdict"] for row in rows))
@@ -244,12 +253,6 @@ def _estimates(made: _Layout, metric: str, rows: list[dict[str, Any]]) -> None:
     made.add("estimate", (shown(row.get("value"), row.get("unit")) for row in rows), head)
     ends = [interval(row.get("low"), row.get("high"), row.get("unit")) for row in rows]
     made.add("interval", ends, head)
-
-
-def _ends(low: float | None, high: float | None, unit: str) -> str:
-    if low is None or high is None:
-        return ""
-    return f"[{', '.join(differing(end, unit).removesuffix(' points') for end in (low, high))}]"
 
 
 def _name(value: object) -> str:

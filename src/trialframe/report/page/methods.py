@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import metadata
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from trialframe._optional import installed_version
 from trialframe.display import counted
 from trialframe.report.notes import ESTIMANDS
 from trialframe.report.page import columns as col
@@ -108,7 +108,7 @@ def _facts(found: Found, asked: Asked) -> Iterator[tuple[str, str]]:
     yield "Unscored trials", total if without else f"none (they would be {told})"
     yield "Random draws", f"seed {asked.seed}, {asked.resamples:,} resamples"
     yield "Sources", ", ".join(asked.sources) or "a table in memory"
-    yield "Made by", f"trialframe {_version()}"
+    yield "Made by", f"trialframe {installed_version('(not installed)')}"
     yield (
         "Downloads",
         (
@@ -160,10 +160,3 @@ def without_verdict(counts: Counts) -> int:
     """Trials without a verdict, whatever was made of them."""
     names = [n for n in ("unscored", "unscored_failed") if n in counts.frame.columns]
     return sum(int(counts.frame[name].sum()) for name in names)
-
-
-def _version() -> str:
-    try:
-        return metadata.version("trialframe")
-    except metadata.PackageNotFoundError:
-        return "(not installed)"
