@@ -291,3 +291,9 @@ def test_every_contract_is_sound() -> None:
             assert column.meaning, (name, column.name)
             assert not (column.key and column.nullable), (name, column.name)
             assert column.dtype in {pl.String, pl.Int64, pl.Float64, pl.Boolean, warehouse.INSTANT}
+
+
+def test_the_largest_numbers_have_a_run_id() -> None:
+    large, small = (pl.DataFrame({"value": [value]}) for value in (1.7976931348623157e308, 1e300))
+    assert len(run_id_of(large, "x")) == 32
+    assert run_id_of(large, "x") != run_id_of(small, "x")

@@ -74,7 +74,8 @@ def _steady(values: np.ndarray) -> np.ndarray:
     Sums of reals differ in their last bits from run to run, with the order in which threads add.
     """
     part, power = np.frexp(values)
-    rounded = np.ldexp(np.rint(part * 2.0**22), power - 22)
+    with np.errstate(over="ignore"):  # the largest may round up to infinity, for the hash
+        rounded = np.ldexp(np.rint(part * 2.0**22), power - 22)
     return np.where((np.abs(values) < SMALL) & (values != 0.0), 0.0, rounded)
 
 
