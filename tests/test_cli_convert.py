@@ -114,7 +114,7 @@ def test_a_clean_log_leaves_an_empty_list(run: Run, log: Path, tmp_path: Path) -
     [
         (("--from", "tau-bnech"), "Did you mean 'tau-bench'"),
         (("--unread", "x.csv"), "--errors collect"),
-        (("--absent", "fail"), "--cases"),
+        (("--absent", "fail"), "--case-list"),
         (("--errors", "ignore"), "errors == 'ignore'"),
         (("--keep", "some"), "keep == 'some'"),
         (("--cases", "nowhere.csv"), "nowhere.csv"),

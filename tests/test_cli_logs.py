@@ -1,19 +1,47 @@
-"""The command line on logs: what `--keep` does about copies, and runs that are none."""
+"""The command line on logs: every command reads them as `convert` does."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 
+import trialframe as tr
 from trialframe.cli import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 FIXTURES = Path(__file__).parent / "read" / "fixtures"
+BOARD = Path(__file__).parents[1] / "data" / "leaderboard.parquet"
+
+COMMANDS = {
+    "summary": (),
+    "summary of runs": ("--estimand", "runs"),
+    "counts": (),
+    "compare": ("base", "new"),
+    "regressions": ("base", "new"),
+    "gate": ("base", "new"),
+    "leaderboard": (),
+    "compare-all": (),
+    "irt": (),
+    "power": ("--baseline", "base", "--candidate", "new"),
+    "sequential": ("base", "new"),
+    "next-trials": ("--budget", "5"),
+    "reliability": ("-k", "2"),
+    "gstudy": (),
+    "decay": ("--bucket", "metadata.level", "-k", "2"),
+    "seq": ("--map", "attempt=trial", "--map", "trial="),
+    "audit": (),
+    "check": (),
+    "doctor": (),
+    "judge signals": ("--signal", "metadata.noise"),
+}
+"""Commands that take trials, and what they ask for besides."""
 
 
 @pytest.fixture
@@ -24,6 +52,183 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
         return code, " ".join((told.out + told.err).split())
 
     return call
+
+
+def samples(passes: int) -> list[dict[str, Any]]:
+    """Eight cases with three trials each; the lenient scorer lacks a few."""
+    made = []
+    for number in range(24):
+        case, epoch = number // 3, number % 3
+        strict = (case * 5 + epoch * 3 + passes) % 10 < passes
+        scores = {"strict": strict, "lenient": strict or (case * 3 + epoch) % 4 == 0}
+        if number % 7 == 2:
+            del scores["lenient"]
+        made.append(
+            {
+                "id": f"case {case}",
+                "epoch": epoch + 1,
+                "input": "",
+                "target": "",
+                "scores": {name: {"value": "C" if ok else "I"} for name, ok in scores.items()},
+                "metadata": {"level": case % 2, "noise": (number * 7) % 5},
+                "started_at": f"2026-01-01T{case:02}:0{epoch}:00+00:00",
+            }
+        )
+    return made
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """A folder with a log of two scorers for each of two configs."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for name, passes in (("base", 4), ("new", 6)):
+        spec = {"task": "t", "model": name, "created": "2026-01-01", "run_id": name}
+        head = {"version": 2, "status": "success", "eval": spec, "plan": {}, "results": {}}
+        log = json.dumps(head | {"samples": samples(passes)})
+        (folder / f"{name}.json").write_text(log, encoding="utf-8")
+    return folder
+
+
+def given(command: str, source: Path) -> list[object]:
+    words = COMMANDS[command]
+    return [*command.removesuffix(" of runs").split(), source, *words]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_log_is_the_table_that_convert_writes(
+    capsys: pytest.CaptureFixture[str], logs: Path, tmp_path: Path, command: str
+) -> None:
+    told = {}
+    for scorer in ("strict", "lenient"):
+        table = tmp_path / f"{scorer}.parquet"
+        main(["convert", str(logs), "--scorer", scorer, "-o", str(table)])
+        capsys.readouterr()
+        out = []
+        for words in ((*given(command, table),), (*given(command, logs), "--scorer", scorer)):
+            assert main([str(word) for word in (*words, "-f", "json")]) in {0, 1}
+            out.append(capsys.readouterr().out)
+        assert out[0] == out[1]
+        told[scorer] = out[0]
+    assert told["strict"] != told["lenient"]
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "report", "export"])
+def test_the_advice_of_the_error_can_be_followed(
+    run: Callable[..., tuple[int, str]],
+    logs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+) -> None:
+    monkeypatch.setitem(COMMANDS, "report", ("-f", "md"))
+    monkeypatch.setitem(COMMANDS, "export", ("--to", tmp_path / "{table}.csv"))
+    words = given(command, logs)
+    code, told = run(*words)
+    assert code == 2
+    assert told.startswith("error: ")
+    assert told.endswith("for example --scorer strict.")
+    code, told = run(*words, "--scorer", "strict")
+    assert code in {0, 1}
+    code, told = run(*words, "--scorer", "harsh")
+    assert code == 2
+    assert told.startswith("error: --scorer harsh: ")
+
+
+def test_the_trials_of_a_log_are_numbered_as_read_numbers_them(
+    run: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
+    path = FIXTURES / "promptfoo" / "repeat3.json"
+    trials = tr.read(path).collect()
+    assert trials["trial_made"].all()
+    code, told = run("counts", path, "-o", tmp_path / "counts.parquet")
+    assert code == 0
+    assert f"{trials.height} trials numbered in the order of the log" in told
+    assert "without a trial number" not in told
+    made = pl.read_parquet(tmp_path / "counts.parquet")
+    assert made.equals(tr.counts(trials).frame)
+    code, told = run("check", path)
+    assert "made_trial" in told
+
+
+def test_the_kind_of_log_can_be_said(run: Callable[..., tuple[int, str]], logs: Path) -> None:
+    words = ("--scorer", "strict", "-m", "pass@1", "-f", "csv")
+    assert run("summary", logs, "--from", "inspect", *words) == run("summary", logs, *words)
+    code, told = run("summary", logs, "--from", "junit", *words)
+    assert code == 2
+    code, told = run("check", logs / "new.json", "--from", "table")
+    assert code == 2
+    assert "holds no table" in told
+
+
+def test_cases_that_a_log_lacks_can_be_listed(
+    run: Callable[..., tuple[int, str]], logs: Path, tmp_path: Path
+) -> None:
+    names = [f"t/case {number}" for number in range(10)]
+    listed = tmp_path / "cases.txt"
+    listed.write_text("\n".join(names), encoding="utf-8")
+    read = tr.read(logs, metric="strict", cases=names, absent="fail")
+    target = tmp_path / "counts.parquet"
+    words = (logs, "--scorer", "strict", "--case-list", listed)
+    assert run("counts", *words, "--absent", "fail", "-o", target)[0] == 0
+    assert pl.read_parquet(target).equals(tr.counts(read).frame)
+    assert run("counts", *words, "-o", target)[0] == 0
+    assert pl.read_parquet(target)["unscored"].sum() == 12
+    code, told = run("leaderboard", *words, "--absent", "fail", "--cases", "shared")
+    assert code == 0
+    assert "of 2 configs on 10 shared cases" in told
+    code, told = run("audit", *words)
+    assert "outcome 'absent'" in told or "'absent': 12" in told
+
+
+def test_cases_can_be_listed_for_tables_too(
+    run: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
+    table, listed = tmp_path / "trials.csv", tmp_path / "cases.csv"
+    rows = {"case": ["x", "x", "y"], "trial": [0, 1, 0], "passed": [True, False, True]}
+    pl.DataFrame(rows).write_csv(table)
+    pl.DataFrame({"case": ["x", "y", "z"]}).write_csv(listed)
+    code, told = run("summary", table, "--case-list", listed, "-m", "pass@1")
+    assert code == 0
+    assert "3 trials without a verdict" in told
+    counts = tmp_path / "counts.csv"
+    pl.DataFrame({"case": ["x"], "n": [3], "c": [1]}).write_csv(counts)
+    code, told = run("summary", counts, "--case-list", listed)
+    assert (code, told.count("error: ")) == (2, 1)
+    assert "these are counts" in told
+
+
+@pytest.mark.parametrize("command", ["summary", "leaderboard", "audit", "check", "doctor"])
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--from", "inspct"), "Did you mean 'inspect'?"),
+        (("--from", "inspect"), ""),
+        (("--scorer", "pass^5"), "no logs but tables"),
+        (("--case-list", "nowhere.txt"), "nowhere.txt"),
+        (("--case-list", BOARD, "--absent", "some"), "absent == 'some'"),
+        (("--absent", "fail"), "--absent needs --case-list"),
+        (("--keep", "some"), "keep == 'some'"),
+        (("--zero-is-missing", "passed"), "zero_is_missing == 'passed'"),
+    ],
+    ids=str,
+)
+def test_bad_words_end_with_2_and_one_line(
+    capsys: pytest.CaptureFixture[str], command: str, words: tuple[object, ...], message: str
+) -> None:
+    assert main([command, str(BOARD), *map(str, words)]) == 2
+    told = capsys.readouterr()
+    assert not told.out
+    assert told.err.startswith("error: ")
+    assert told.err.count("\n") == 1
+    assert message in told.err
+
+
+def test_what_is_left_out_stays_out(run: Callable[..., tuple[int, str]], logs: Path) -> None:
+    words = ("--scorer", "strict", "--map", "cluster=metadata.level", "-m", "pass@1")
+    assert "in 2 clusters" in run("summary", logs, *words)[1]
+    told = run("summary", logs, "--scorer", "strict", "--no-cluster", "-m", "pass@1")[1]
+    assert "clusters" not in told
 
 
 def test_keep_decides_about_copies_of_logs(
@@ -56,4 +261,7 @@ def test_the_worst_run_needs_runs(run: Callable[..., tuple[int, str]], tmp_path:
     )
     code, told = run("gate", path, "x", "y", "--policy", policy)
     assert code == 2
-    assert "2 trials were given no number, so that no run of them is the worst" in told
+    assert (
+        "2 trials were numbered in the order of their log (trial_made is true), so that no run"
+        in told
+    )

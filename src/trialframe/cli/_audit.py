@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import polars as pl
-import typer
 
 from trialframe.audit import audit as find
 from trialframe.cli import _options as opt
-from trialframe.cli._output import output_of
+from trialframe.cli._output import Output
+from trialframe.cli._trials import Reading, for_rules
 from trialframe.errors import ArgumentError, short
 
 CLAIM = "What is claimed, and of what"
 
 
-def _named(flag: str, metavar: str, text: str) -> typer.models.OptionInfo:
-    made: typer.models.OptionInfo = typer.Option(
-        flag, metavar=metavar, help=text, rich_help_panel=CLAIM
-    )
-    return made
+def _named(flag: str, metavar: str, text: str) -> Any:
+    return opt.panel(CLAIM, flag, text, metavar)
 
 
 Baseline = Annotated[
@@ -50,20 +47,18 @@ ReleaseDate = Annotated[
 ]
 All = Annotated[
     bool,
-    typer.Option(
-        "--all", help="Also list every rule that could not be tried.", rich_help_panel="Output"
-    ),
+    opt.panel("Output", "--all", "Also list every rule that could not be tried."),
 ]
-Strict = Annotated[
-    bool, typer.Option("--strict", help="Exit 1 on warnings too.", rich_help_panel="Output")
-]
+Strict = Annotated[bool, opt.panel("Output", "--strict", "Exit 1 on warnings too.")]
 
 
-@opt.takes_columns
+@opt.takes_options
 def audit(
     files: opt.Files,
     *,
     columns: opt.Columns,
+    trials: Reading,
+    out: Output,
     baseline: Baseline = None,
     candidate: Candidate = None,
     annotations: Annotations = None,
@@ -72,15 +67,13 @@ def audit(
     release_date: ReleaseDate = None,
     everything: All = False,
     strict: Strict = False,
-    format_: opt.Format = None,
-    output: opt.To = None,
 ) -> int:
     """Audit a table before a claim is made from it; exit 1 on errors, with --strict on warnings."""
     from trialframe.report import text
 
-    out = output_of(format_, output)
+    source, named = for_rules(files, columns, trials)
     found = find(
-        files,
+        source,
         baseline=baseline,
         candidate=candidate,
         annotations=annotations,
@@ -88,8 +81,7 @@ def audit(
         source_date=source_date,
         release_date=_release(release_date),
         show="all" if everything else "findings",
-        threshold=columns.threshold,
-        **columns.arguments(),
+        **named,
     )
     words = [opt.as_options(line).replace('show="all"', "--all") for line in found["remedy"]]
     told = found.with_columns(pl.Series("remedy", words, pl.String))

@@ -8,24 +8,25 @@ import polars as pl
 
 from trialframe.audit import check_trials
 from trialframe.cli import _options as opt
-from trialframe.cli._output import output_of
+from trialframe.cli._output import Output
+from trialframe.cli._trials import Reading, for_rules
 from trialframe.doctor import doctor as examine
 from trialframe.errors import ArgumentError
 
 
-@opt.takes_columns
+@opt.takes_options
 def check(
     files: opt.Files,
     *,
     columns: opt.Columns,
-    format_: opt.Format = None,
-    output: opt.To = None,
+    trials: Reading,
+    out: Output,
 ) -> int:
     """List what is wrong with a table of trials; exit 1 when numbers made from it are wrong."""
     from trialframe.report import text
 
-    out = output_of(format_, output)
-    found = check_trials(files, threshold=columns.threshold, **columns.arguments())
+    source, named = for_rules(files, columns, trials)
+    found = check_trials(source, **named)
     advice = pl.Series("advice", [opt.as_options(line) for line in found["advice"]], pl.String)
     told = found.with_columns(advice)
     out.write(
@@ -36,19 +37,19 @@ def check(
     return int("error" in found["severity"])
 
 
-@opt.takes_columns
+@opt.takes_options
 def doctor(
     files: opt.Files,
     *,
     columns: opt.Columns,
-    format_: opt.Format = None,
-    output: opt.To = None,
+    trials: Reading,
+    out: Output,
 ) -> int:
     """Say what each column is taken for, what the table is enough for and what is wrong."""
-    out = output_of(format_, output)
     if out.kind not in {"table", "md", "json"}:
         raise ArgumentError(f"format == {out.kind!r}: doctor writes table, md or json.")
-    made = examine(files, threshold=columns.threshold, **columns.arguments())
+    source, named = for_rules(files, columns, trials)
+    made = examine(source, **named)
     told = opt.as_options(made.text())
     texts = {
         "table": f"{told}\n",

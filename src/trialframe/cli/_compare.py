@@ -9,8 +9,8 @@ import polars as pl
 import typer
 
 from trialframe.cli import _options as opt
-from trialframe.cli._estimate import Level, Resamples, Units, loaded
-from trialframe.cli._output import output_of, say
+from trialframe.cli._output import Output, say
+from trialframe.cli._trials import Loaded, Trials, loaded
 from trialframe.comparison.compare import compare as compared
 from trialframe.comparison.headlines import compare_rates
 from trialframe.comparison.regressions import regressions as tested
@@ -18,14 +18,11 @@ from trialframe.decide.gate import gate as decided
 from trialframe.errors import ArgumentError
 from trialframe.judge.calibrate import calibrate
 from trialframe.judge.correct_difference import rogan_gladen_difference
-from trialframe.read import read
 from trialframe.read._load import load
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from trialframe.cli._estimate import Loaded
-    from trialframe.cli._output import Output
     from trialframe.comparison.result import Comparison
     from trialframe.decide.gate import Decision
     from trialframe.judge.correct_difference import CorrectedDifference
@@ -36,85 +33,79 @@ CORRECT_IT = "rogan_gladen_difference"
 
 Words = Annotated[
     list[str] | None,
-    typer.Argument(metavar="FILE... BASELINE CANDIDATE", help="Tables, then the two configs."),
+    typer.Argument(
+        metavar="FILE... BASELINE CANDIDATE", help="Tables or logs, then the two configs."
+    ),
 ]
-Metric = Annotated[str, typer.Option("--metric", "-m", help="A metric with one value per case.")]
 Margin = Annotated[
     float | None,
-    typer.Option(
-        help="Largest acceptable loss. Exit code 1 unless a loss that large is excluded.",
-        rich_help_panel=ABOUT,
+    opt.panel(
+        ABOUT,
+        "--margin",
+        "Largest acceptable loss. Exit code 1 unless a loss that large is excluded.",
     ),
 ]
 Same = Annotated[
     list[str] | None,
-    typer.Option(
+    opt.panel(
+        ABOUT,
         "--same",
-        metavar="COLUMN",
-        help="A column that must agree between the sides, as the scorer; repeatable.",
-        rich_help_panel=ABOUT,
+        "A column that must agree between the sides, as the scorer; repeatable.",
+        "COLUMN",
     ),
 ]
-Effect = Annotated[
-    str, typer.Option(help="What is estimated: difference or ratio.", rich_help_panel=ABOUT)
-]
+Effect = Annotated[str, opt.panel(ABOUT, "--effect", "What is estimated: difference or ratio.")]
 IntervalName = Annotated[
     str,
-    typer.Option(
-        "--interval",
-        help="default, t, score, tango, wald+2, bootstrap, bca or studentised.",
-        rich_help_panel=ABOUT,
+    opt.panel(
+        ABOUT, "--interval", "default, t, score, tango, wald+2, bootstrap, bca or studentised."
     ),
 ]
-Test = Annotated[str, typer.Option(help="sign-flip, mcnemar or mid-p.", rich_help_panel=ABOUT)]
+Test = Annotated[str, opt.panel(ABOUT, "--test", "sign-flip, mcnemar or mid-p.")]
 Gate = Annotated[
     bool,
-    typer.Option(
+    opt.panel(
+        ABOUT,
         "--gate",
-        help="Decide as well whether to ship, with --by as groups; see the command gate.",
-        rich_help_panel=ABOUT,
+        "Decide as well whether to ship, with --by as groups; see the command gate.",
     ),
 ]
 LabelsA = Annotated[
     str | None,
-    typer.Option(
+    opt.panel(
+        ABOUT,
         "--labels-a",
-        metavar="FILE",
-        help="Labels of the baseline (columns judge and label): corrects the judge's errors.",
-        rich_help_panel=ABOUT,
+        "Labels of the baseline (columns judge and label): corrects the judge's errors.",
+        "FILE",
     ),
 ]
 LabelsB = Annotated[
     str | None,
-    typer.Option(
-        "--labels-b",
-        metavar="FILE",
-        help="Labels of the candidate; the same file serves both.",
-        rich_help_panel=ABOUT,
-    ),
+    opt.panel(ABOUT, "--labels-b", "Labels of the candidate; the same file serves both.", "FILE"),
 ]
 Base = Annotated[
     str | None,
-    typer.Option(
-        metavar="RATE/TRIALS",
-        help="Without files: the baseline's headline number, as 0.90/1000.",
-        rich_help_panel=ABOUT,
+    opt.panel(
+        ABOUT,
+        "--base",
+        "Without files: the baseline's headline number, as 0.90/1000.",
+        "RATE/TRIALS",
     ),
 ]
 New = Annotated[
     str | None,
-    typer.Option(
-        metavar="RATE/TRIALS", help="Without files: the candidate's.", rich_help_panel=ABOUT
-    ),
+    opt.panel(ABOUT, "--new", "Without files: the candidate's.", "RATE/TRIALS"),
 ]
 
 
-@opt.takes_columns
+@opt.takes_options
 def compare(
     words: Words = None,
     *,
     columns: opt.Columns,
-    metric: Metric = "pass@1",
+    trials: Trials,
+    out: Output,
+    metric: opt.Metric = "pass@1",
     by: opt.By = None,
     same: Same = None,
     effect: Effect = "difference",
@@ -126,37 +117,21 @@ def compare(
     labels_b: LabelsB = None,
     base: Base = None,
     new: New = None,
-    level: Level = 0.95,
-    units: Units = "clusters",
-    resamples: Resamples = 10_000,
+    level: opt.Level = 0.95,
+    units: opt.Units = "clusters",
+    resamples: opt.Resamples = 10_000,
     seed: opt.Seed = 0,
-    unscored: opt.Unscored = None,
-    zeros: opt.Zeros = None,
-    keep: opt.Keep = "raise",
-    attempts: opt.Attempts = "raise",
-    format_: opt.Format = None,
-    output: opt.To = None,
 ) -> int:
     """Compare a candidate with a baseline on the cases that both ran.
 
     Exit code 1: the candidate is worse, the sides are not comparable, or a loss of --margin is
     not excluded; with --gate: the decision is not to ship.
     """
-    out = output_of(format_, output)
     if base is not None or new is not None:
         return _headlines(words, base, new, margin, level, out)
     files, baseline, candidate = sides("compare", words)
-    policy = opt.unscored_of(unscored)
     groups, alike = opt.parts(by), opt.parts(same)
-    data = loaded(
-        files,
-        columns,
-        by=[*groups, *alike],
-        zeros=zeros,
-        unscored=policy,
-        keep=keep,
-        attempts=attempts,
-    )
+    data = loaded(files, columns, trials, by=[*groups, *alike])
     found = compared(
         data.counts,
         baseline,
@@ -170,7 +145,7 @@ def compare(
         test=test,
         level=level,
         units=units,
-        trials=_trials(data),
+        trials=data.trials(),
         resamples=resamples,
         seed=seed,
     )
@@ -230,7 +205,7 @@ def _from_a_judge(data: Loaded) -> None:
     """Refuse passes that are no verdicts of a judge: its errors are not in them."""
     if data.counts.judged_by is not None:
         return
-    trials = _trials(data)
+    trials = data.trials()
     if trials is None:
         say("these are counts: nothing shows that their passes are verdicts of the labelled judge")
         return
@@ -258,14 +233,6 @@ def sides(command: str, words: list[str] | None) -> tuple[list[str], str, str]:
         )
     *files, baseline, candidate = words or []
     return files, baseline, candidate
-
-
-def _trials(data: Loaded) -> pl.LazyFrame | None:
-    """The trials themselves, when that is what the files hold."""
-    mapping = data.counts.mapping
-    if mapping is None or "n" in mapping["column"]:
-        return None
-    return read(data.frame, **data.columns)
 
 
 def _against(found: Comparison) -> bool:
@@ -343,26 +310,21 @@ def _headlines(
     return int(found.verdict == "worse" or found.non_inferior is False)
 
 
-Adjust = Annotated[str, typer.Option(help="holm, bh, tarone or none.", rich_help_panel=ABOUT)]
-CaseTest = Annotated[
-    str, typer.Option("--method", help="boschloo, barnard, fisher or z.", rich_help_panel=ABOUT)
-]
-Alpha = Annotated[float, typer.Option(help="Level of the tests, in (0, 1).", rich_help_panel=ABOUT)]
+Adjust = Annotated[str, opt.panel(ABOUT, "--adjust", "holm, bh, tarone or none.")]
+CaseTest = Annotated[str, opt.panel(ABOUT, "--method", "boschloo, barnard, fisher or z.")]
+Alpha = Annotated[float, opt.panel(ABOUT, "--alpha", "Level of the tests, in (0, 1).")]
 
 
-@opt.takes_columns
+@opt.takes_options
 def regressions(
     words: Words = None,
     *,
     columns: opt.Columns,
+    trials: Trials,
+    out: Output,
     method: CaseTest = "boschloo",
     adjust: Adjust = "holm",
     alpha: Alpha = 0.05,
-    unscored: opt.Unscored = None,
-    keep: opt.Keep = "raise",
-    attempts: opt.Attempts = "raise",
-    format_: opt.Format = None,
-    output: opt.To = None,
 ) -> int:
     """Test every shared case for a change of its pass rate.
 
@@ -370,12 +332,8 @@ def regressions(
     """
     from trialframe.report import comparison, text
 
-    out = output_of(format_, output)
     files, baseline, candidate = sides("regressions", words)
-    policy = opt.unscored_of(unscored)
-    data = loaded(
-        files, columns, by=None, zeros=None, unscored=policy, keep=keep, attempts=attempts
-    )
+    data = loaded(files, columns, trials)
     found = tested(data.counts, baseline, candidate, method=method, adjust=adjust, alpha=alpha)
     lines, rows = comparison.case_lines(found, adjust), comparison.case_rows(found)
     out.write(

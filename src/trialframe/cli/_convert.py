@@ -4,118 +4,99 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import polars as pl
 import typer
 
 from trialframe import _checks
 from trialframe.cli import _options as opt
-from trialframe.cli._output import console, output_of, say
+from trialframe.cli._output import Output, console, output_of, say
+from trialframe.cli._trials import CASE_LIST, SCORER, Reading, say_made
 from trialframe.display import counted
-from trialframe.errors import ArgumentError, listed, short
-from trialframe.read._keys import ABSENT, KEEP, with_config
+from trialframe.errors import ArgumentError
+from trialframe.read._keys import ABSENT, with_config
 from trialframe.read._known import formats as known
-from trialframe.read._load import from_logs, load
-from trialframe.read.logs import UNREAD, Choice
+from trialframe.read._load import from_logs
+from trialframe.read.logs import UNREAD
 from trialframe.read.tables import trials_of
 from trialframe.report.formats import encoded, format_of
-from trialframe.schema import TRIALS, column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-ABOUT = "Logs"
-
-
-def _logs(flag: str, metavar: str, text: str) -> Any:
-    return typer.Option(flag, metavar=metavar, help=text, rich_help_panel=ABOUT)
-
-
 Sources = Annotated[
     list[str], typer.Argument(help="Logs or tables: files, globs, folders.", metavar="SRC...")
 ]
-From = Annotated[
-    str | None,
-    _logs("--from", "FORMAT", "Kind of log, as `trialframe formats` names it, or table."),
-]
-Metric = Annotated[
-    str | None, _logs("--metric", "NAME", "The score that decides, where a log has several.")
-]
-Cases = Annotated[
-    str | None,
-    _logs("--cases", "FILE", "The full list of cases: a table with a column case, or a text file."),
-]
-Absent = Annotated[
-    str | None, _logs("--absent", "WORD", "What a case that the log lacks is: fail or unscored.")
-]
 Errors = Annotated[
     str,
-    _logs("--errors", "WORD", "raise at the first thing that cannot be read, or collect them."),
+    opt.panel(
+        opt.ABOUT_LOGS,
+        "--errors",
+        "raise at the first thing that cannot be read, or collect them.",
+        "WORD",
+    ),
 ]
 Unread = Annotated[
-    str | None, _logs("--unread", "FILE", "With --errors collect: write what could not be read.")
+    str | None,
+    opt.panel(
+        opt.ABOUT_LOGS, "--unread", "With --errors collect: write what could not be read.", "FILE"
+    ),
 ]
 
 
-@opt.takes_columns
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Converting(Reading):
+    """The same options, two of them by a second name: nothing else here is a metric or cases."""
+
+    scorer: Annotated[
+        str | None, opt.panel(opt.ABOUT_LOGS, "--scorer", SCORER, "NAME", "--metric")
+    ] = None
+    case_list: Annotated[
+        str | None, opt.panel(opt.ABOUT_TRIALS, "--case-list", CASE_LIST, "FILE", "--cases")
+    ] = None
+
+
+@opt.takes_options
 def convert(
     sources: Sources,
     *,
     columns: opt.Columns,
-    from_: From = None,
-    metric: Metric = None,
-    cases: Cases = None,
-    absent: Absent = None,
-    keep: opt.Keep = "raise",
+    trials: Converting,
+    out: Output,
     errors: Errors = "raise",
     unread: Unread = None,
-    zeros: opt.Zeros = None,
-    format_: opt.Format = None,
-    output: opt.To = None,
 ) -> int:
     """Write logs or tables as one canonical table of trials; exit 1 when something is unread."""
     from trialframe.report import text
 
-    out = output_of(format_, output)
     _checks.one_of(errors, "errors", ("raise", "collect"))
     if unread is not None and errors == "raise":
         raise ArgumentError("--unread needs --errors collect: else the first error ends it.")
-    if absent is not None and cases is None:
-        raise ArgumentError("--absent needs --cases, the full list of cases.")
-    _checks.one_of(absent or "unscored", "absent", ABSENT)
     with _progress() as tell:
-        choice = Choice(
-            format=from_,
-            metric=metric,
-            threshold=columns.threshold,
-            keep=_checks.one_of(keep, "keep", KEEP),
-            strict=errors == "raise",
-            progress=tell,
-        )
         lazy, raw, plan = trials_of(
             sources,
             columns.arguments(),
-            choice,
-            cases=None if cases is None else _cases(cases),
-            absent=absent or "unscored",
-            zero_is_missing=opt.parts(zeros),
+            trials.choice(columns.threshold, strict=errors == "raise", progress=tell),
+            cases=trials.cases(),
+            absent=trials.absent or ABSENT[1],
+            zero_is_missing=opt.parts(trials.zeros),
         )
-        trials = lazy.collect()
+        trials.refuse_idle(raw)
+        made = lazy.collect()
     _say_columns(from_logs(plan.frame(), raw))
-    shown = overview(trials)
+    shown = overview(made)
     out.write(
-        trials,
+        made,
         table=lambda screen: text.print_frame(screen, shown),
         markdown=lambda: text.markdown_frame(shown),
     )
     if out.path is not None and not out.for_people:
         text.print_frame(console(), shown)
-        say(f"{counted(trials.height, 'trial')} written to {out.path}")
-    made = trials["trial_made"].sum() if "trial_made" in trials.columns else 0
-    if made:
-        say(f"{counted(int(made), 'trial')} numbered in the order of the log: trial_made is true")
+        say(f"{counted(made.height, 'trial')} written to {out.path}")
+    say_made(made.lazy())
     return _say_unread(raw.unread, unread)
 
 
@@ -135,18 +116,17 @@ def overview(trials: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+@opt.takes_options
 def formats(
     name: Annotated[
         str | None, typer.Argument(help="A format, to list its columns.", metavar="FORMAT")
     ] = None,
     *,
-    format_: opt.Format = None,
-    output: opt.To = None,
+    out: Output,
 ) -> int:
     """List the logs that can be read, or where in one of them each column comes from."""
     from trialframe.report import text
 
-    out = output_of(format_, output)
     found = known(name)
     out.write(
         found,
@@ -168,22 +148,6 @@ def _progress() -> Iterator[Callable[[int, int], None] | None]:
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("reading", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-def _cases(path: str) -> pl.Series:
-    """The cases that a file lists: one a line of a text file, or a column of a table."""
-    if path.endswith(".txt"):
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-        return pl.Series("case", [line.strip() for line in lines if line.strip()], pl.String)
-    frame = load([path], Choice(format="table")).frame
-    names = frame.collect_schema().names()
-    usual = ("case", *column(TRIALS, "case").aliases)
-    found = [name for name in names if name.lower() in usual] or (names if len(names) == 1 else [])
-    if not found:
-        raise ArgumentError(
-            f"--cases {short(path)}: no column names cases. Call it case. It has {listed(names)}."
-        )
-    return frame.select(pl.col(found[0]).alias("case")).collect().to_series()
 
 
 def _say_columns(report: pl.DataFrame) -> None:

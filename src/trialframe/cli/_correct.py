@@ -9,10 +9,9 @@ import polars as pl
 import typer
 
 from trialframe import _checks
-from trialframe.cli import _estimate
 from trialframe.cli import _options as opt
 from trialframe.cli._corrections import Asked, Tables, difference_of, grouped
-from trialframe.cli._output import output_of
+from trialframe.cli._output import Output
 from trialframe.errors import ArgumentError, short
 from trialframe.judge._labelled import FIND
 from trialframe.judge._splits import HELD_OUT
@@ -24,10 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from trialframe.cli._corrections import Rates
-    from trialframe.cli._output import Output
 
-Level = _estimate.Level
-Resamples = _estimate.Resamples
 ABOUT = "Columns"
 ABOUT_STATUS = "Calibration"
 MEANINGS: dict[str, bool | None] = {"true": True, "pass": True, "false": False, "fail": False}
@@ -35,7 +31,7 @@ MEANINGS |= {"none": None, "null": None}
 
 
 def _column(flag: str, text: str) -> Any:
-    return typer.Option(flag, metavar="COLUMN", help=text, rich_help_panel=ABOUT)
+    return opt.panel(ABOUT, flag, text, "COLUMN")
 
 
 Judges = Annotated[list[str] | None, _column("--judge", "The judge's verdict; repeatable.")]
@@ -48,64 +44,63 @@ Cluster = Annotated[
 ]
 NoCluster = Annotated[
     bool,
-    typer.Option(
-        "--no-cluster",
-        help="Every case stands alone, whatever columns there are.",
-        rich_help_panel=ABOUT,
-    ),
+    opt.panel(ABOUT, "--no-cluster", "Every case stands alone, whatever columns there are."),
 ]
 Split = Annotated[str | None, _column("--split", "Splits; a column `split` is found.")]
 Verdicts = Annotated[
     list[str] | None,
-    typer.Option(
+    opt.panel(
+        ABOUT,
         "--verdict",
-        metavar="TEXT=MEANING",
-        help="What a text means: satisfied=true, failure=false, unknown=none; repeatable.",
-        rich_help_panel=ABOUT,
+        "What a text means: satisfied=true, failure=false, unknown=none; repeatable.",
+        "TEXT=MEANING",
     ),
 ]
 HeldOut = Annotated[
     list[str] | None,
-    typer.Option(help="Splits whose rows count (test); repeatable.", rich_help_panel=ABOUT_STATUS),
+    opt.panel(ABOUT_STATUS, "--held-out", "Splits whose rows count (test); repeatable."),
 ]
 TunedOn = Annotated[
     list[str] | None,
-    typer.Option(
-        help="Splits the judge was tuned on; default: all others.", rich_help_panel=ABOUT_STATUS
-    ),
+    opt.panel(ABOUT_STATUS, "--tuned-on", "Splits the judge was tuned on; default: all others."),
 ]
 Threshold = Annotated[
-    float, typer.Option(help="Kappa that counts as calibrated.", rich_help_panel=ABOUT_STATUS)
+    float, opt.panel(ABOUT_STATUS, "--threshold", "Kappa that counts as calibrated.")
 ]
-MinN = Annotated[
-    int, typer.Option(help="Labelled cases that are needed.", rich_help_panel=ABOUT_STATUS)
-]
-StatusBy = Annotated[
-    str, typer.Option(help="point or lower bound of kappa.", rich_help_panel=ABOUT_STATUS)
-]
+MinN = Annotated[int, opt.panel(ABOUT_STATUS, "--min-n", "Labelled cases that are needed.")]
+StatusBy = Annotated[str, opt.panel(ABOUT_STATUS, "--status-by", "point or lower bound of kappa.")]
 LabelledFile = Annotated[str, typer.Argument(metavar="LABELLED", help="A table with labels.")]
 JudgedFile = Annotated[
     str | None,
     typer.Argument(metavar="[JUDGED]", help="A table with verdicts; ppi needs none."),
 ]
-Method = Annotated[str, typer.Option(help="rogan-gladen or ppi.")]
+Method = Annotated[str, opt.panel(None, "--method", "rogan-gladen or ppi.")]
 Shared = Annotated[
     str,
-    typer.Option(
+    opt.panel(
+        None,
         "--calibration",
-        metavar="WORD",
-        help="shared: one calibration from all labels; per-config: from the labels of each config; "
+        "shared: one calibration from all labels; per-config: from the labels of each config; "
         "auto: per-config when the labelled table has the column of --config.",
+        "WORD",
     ),
 ]
-Baseline = Annotated[str | None, typer.Option(help="With --candidate: compare two configs.")]
-Candidate = Annotated[str | None, typer.Option(help="The config to compare with --baseline.")]
-Margin = Annotated[float, typer.Option(help="Largest difference of an error rate accepted.")]
+Baseline = Annotated[
+    str | None, opt.panel(None, "--baseline", "With --candidate: compare two configs.")
+]
+Candidate = Annotated[
+    str | None, opt.panel(None, "--candidate", "The config to compare with --baseline.")
+]
+Margin = Annotated[
+    float, opt.panel(None, "--margin", "Largest difference of an error rate accepted.")
+]
 
 
+@opt.takes_options
 def calibrate(
     files: opt.Files,
     *,
+    out: Output,
     judge: Judges = None,
     label: Label = None,
     case: Case = None,
@@ -120,16 +115,13 @@ def calibrate(
     threshold: Threshold = 0.6,
     min_n: MinN = 20,
     status_by: StatusBy = "point",
-    level: Level = 0.95,
-    resamples: Resamples = 2_000,
+    level: opt.Level = 0.95,
+    resamples: opt.Resamples = 2_000,
     seed: opt.Seed = 0,
-    format_: opt.Format = None,
-    output: opt.To = None,
 ) -> int:
     """Compare a judge with labels. Exit code 1: uncalibrated, in-sample or too few labels."""
     from trialframe.report import judges as report
 
-    out = output_of(format_, output)
     found = calibrated(
         load(files).frame,
         judge=judge,
@@ -154,10 +146,12 @@ def calibrate(
     return found.exit_code
 
 
+@opt.takes_options
 def correct(
     labelled: LabelledFile,
     judged: JudgedFile = None,
     *,
+    out: Output,
     method: Method = "rogan-gladen",
     judge: Judge = None,
     label: Label = None,
@@ -173,15 +167,12 @@ def correct(
     baseline: Baseline = None,
     candidate: Candidate = None,
     calibration: Shared = "auto",
-    level: Level = 0.95,
-    format_: opt.Format = None,
-    output: opt.To = None,
+    level: opt.Level = 0.95,
 ) -> int:
     """Correct a judge's pass rates by its errors on labels (rogan-gladen) or by labels (ppi).
 
     Exit code 1: refused, in-sample, or too few labels.
     """
-    out = output_of(format_, output)
     _checks.one_of(method, "method", ("rogan-gladen", "ppi"))
     if (baseline is None) != (candidate is None):
         raise ArgumentError("--baseline and --candidate go together.")
@@ -202,9 +193,11 @@ def correct(
     return _difference(out, *difference_of(asked, tables, pair))
 
 
+@opt.takes_options
 def drift(
     files: opt.Files,
     *,
+    out: Output,
     baseline: Annotated[str, typer.Option(help="First config, a value of --config.")],
     candidate: Annotated[str, typer.Option(help="Second config.")],
     config: Annotated[str, _column("--config", "The system that was judged.")],
@@ -218,14 +211,11 @@ def drift(
     held_out: HeldOut = None,
     tuned_on: TunedOn = None,
     margin: Margin = 0.1,
-    level: Level = 0.95,
-    format_: opt.Format = None,
-    output: opt.To = None,
+    level: opt.Level = 0.95,
 ) -> int:
     """Test whether a judge errs alike on two configs. Exit code 1: it does not, or nobody knows."""
     from trialframe.report import judges as report
 
-    out = output_of(format_, output)
     known = calibrated(
         load(files).frame,
         judge=judge,

@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import polars as pl
-import typer
 
 from trialframe.cli import _options as opt
-from trialframe.cli._estimate import loaded
-from trialframe.cli._output import output_of, say
-from trialframe.cli._reliability import ABOUT, K, Level, Short, Units
+from trialframe.cli._output import Output, say
+from trialframe.cli._reliability import ABOUT, K
+from trialframe.cli._trials import Reading, Trials, given, loaded
 from trialframe.display import interval, shown
 from trialframe.errors import ArgumentError, listed, short
 from trialframe.estimate.attempts import seq_at_k
-from trialframe.read.logs import Choice
-from trialframe.read.tables import trials_of
 from trialframe.reliability.decay import Decay, decay_curve
 from trialframe.schema import MEASURES
 
@@ -24,78 +21,66 @@ if TYPE_CHECKING:
 
 Bucket = Annotated[
     str,
-    typer.Option(
-        metavar="COLUMN",
-        help="Length of the task: a column, or a measure such as duration_ms.",
-        rich_help_panel=ABOUT,
+    opt.panel(
+        ABOUT,
+        "--bucket",
+        "Length of the task: a column, or a measure such as duration_ms.",
+        "COLUMN",
     ),
 ]
 Order = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAMES", help="Buckets, shortest first: a,b,c.", rich_help_panel=ABOUT),
+    opt.panel(ABOUT, "--order", "Buckets, shortest first: a,b,c.", "NAMES"),
 ]
 Edges = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="NUMBERS", help="Where buckets begin, as in 5,30,120.", rich_help_panel=ABOUT
-    ),
+    opt.panel(ABOUT, "--edges", "Where buckets begin, as in 5,30,120.", "NUMBERS"),
 ]
 Metric = Annotated[
     str,
-    typer.Option("--metric", "-m", metavar="NAME", help="On the curve.", rich_help_panel=ABOUT),
+    opt.panel(ABOUT, "--metric", "On the curve.", "NAME", "-m"),
 ]
-Most = Annotated[int | None, typer.Option("-k", help="Attempts to look at.", rich_help_panel=ABOUT)]
+Most = Annotated[int | None, opt.panel(ABOUT, "-k", "Attempts to look at.")]
 Stopped = Annotated[
     str,
-    typer.Option(
-        metavar="WORD",
-        help="Sequences that ended early: unsolved, or censored (Kaplan-Meier).",
-        rich_help_panel=ABOUT,
+    opt.panel(
+        ABOUT,
+        "--stopped",
+        "Sequences that ended early: unsolved, or censored (Kaplan-Meier).",
+        "WORD",
     ),
 ]
 Independent = Annotated[
     str | None,
-    typer.Option(
-        metavar="FILE",
-        help="Independent trials of the same configs, for pass@t and its price.",
-        rich_help_panel=ABOUT,
+    opt.panel(
+        ABOUT,
+        "--independent",
+        "Independent trials of the same configs, for pass@t and its price.",
+        "FILE",
     ),
 ]
 
 
-@opt.takes_columns
+@opt.takes_options
 def decay(
     files: opt.Files,
     *,
     columns: opt.Columns,
+    trials: Trials,
+    out: Output,
     bucket: Bucket,
     order: Order = None,
     edges: Edges = None,
     metric: Metric = "pass^k",
     k: K = 3,
-    level: Level = 0.95,
-    short_cases: Short = "null",
-    units: Units = "clusters",
-    unscored: opt.Unscored = None,
-    zeros: opt.Zeros = None,
-    keep: opt.Keep = "raise",
-    attempts: opt.Attempts = "raise",
-    format_: opt.Format = None,
-    output: opt.To = None,
+    level: opt.Level = 0.95,
+    short_cases: opt.Short = "null",
+    units: opt.Units = "clusters",
 ) -> int:
     """Follow reliability over tasks of rising length, with slope and trend tests."""
     from trialframe.report import text
 
-    out = output_of(format_, output)
-    counts = loaded(
-        files,
-        columns,
-        by=None if bucket in MEASURES else [bucket],
-        zeros=zeros,
-        unscored=opt.unscored_of(unscored),
-        keep=keep,
-        attempts=attempts,
-    ).counts
+    counts = loaded(files, columns, trials, by=None if bucket in MEASURES else [bucket]).counts
     found = decay_curve(
         counts,
         bucket=bucket,
@@ -169,34 +154,29 @@ def _across(found: Decay) -> pl.DataFrame:
     return pl.DataFrame(list(rows.values()))
 
 
-@opt.takes_columns
+@opt.takes_options
 def seq(
     files: opt.Files,
     *,
     columns: opt.Columns,
+    trials: Reading,
+    out: Output,
     k: Most = None,
     stopped: Stopped = "unsolved",
     independent: Independent = None,
-    level: Level = 0.95,
-    format_: opt.Format = None,
-    output: opt.To = None,
+    level: opt.Level = 0.95,
 ) -> int:
     """Follow the share of cases solved by each sequential attempt, and what that cost."""
     from trialframe.report import text
 
-    out = output_of(format_, output)
-    given = columns.arguments()
-    trials, raw, _ = trials_of(files, given, Choice(threshold=columns.threshold))
-    made = {name: name if isinstance(value, pl.Expr) else value for name, value in given.items()}
-    logs = raw.unread is not None  # the trials of logs are numbered as they are read
+    data = given(files, columns, trials)
     table = seq_at_k(
-        trials if logs else raw.frame,
+        data.frame,
         k=k,
         stopped=stopped,
-        independent=_counted(independent, columns),
-        threshold=None if logs else columns.threshold,
+        independent=_counted(independent, columns, trials),
         level=level,
-        **({} if logs else made),
+        **data.columns,
     )
     told = _gains(table) + [f"- {line}" for line in table["warnings"].drop_nulls().unique().sort()]
     out.write(
@@ -207,12 +187,11 @@ def seq(
     return 0
 
 
-def _counted(file: str | None, columns: opt.Columns) -> Counts | None:
+def _counted(file: str | None, columns: opt.Columns, trials: Reading) -> Counts | None:
     """Independent trials, counted."""
     if file is None:
         return None
-    rules: dict[str, Any] = {"unscored": "exclude", "keep": "raise", "attempts": "raise"}
-    return loaded([file], columns, by=None, zeros=None, **rules).counts
+    return loaded([file], columns, Trials(scorer=trials.scorer)).counts
 
 
 def _by_attempt(table: pl.DataFrame, width: int | None) -> pl.DataFrame:

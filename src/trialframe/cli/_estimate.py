@@ -2,76 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import polars as pl
-import typer
 
 from trialframe import _checks
 from trialframe._invariants import MEASURE_SUMS
 from trialframe.cli import _options as opt
-from trialframe.cli._output import Output, output_of, say
-from trialframe.counts import Counts
-from trialframe.counts import counts as count
+from trialframe.cli._output import Output, say
+from trialframe.cli._trials import Trials, loaded
 from trialframe.display import counted
-from trialframe.errors import ArgumentError, ColumnError, short
+from trialframe.errors import ArgumentError, short
 from trialframe.estimate.cautions import SMALL_SUITE
 from trialframe.estimate.runs import run_summary
 from trialframe.estimate.suite import failing_cases, saturation
 from trialframe.estimate.summary import summary as summarise
-from trialframe.read.logs import Choice
-from trialframe.read.tables import SPENT, resolved
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from trialframe.read._columns import Columns
-    from trialframe.read._fields import Plan
-
-Metrics = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--metric",
-        "-m",
-        metavar="NAME",
-        help="pass@1, pass^5, pass@k (every k), flaky, cost_uusd_per_pass, outcomes...; "
-        "a comma list or repeated. Default: all that the table allows.",
-        rich_help_panel=opt.ABOUT_ESTIMATES,
-    ),
-]
-Ks = Annotated[
-    list[str] | None,
-    typer.Option(
-        "-k", metavar="K", help="Trials drawn, as in 1,5.", rich_help_panel=opt.ABOUT_ESTIMATES
-    ),
-]
+    from trialframe.counts import Counts
 
 
 def _word(flag: str, text: str) -> Any:
-    return typer.Option(flag, metavar="WORD", help=text, rich_help_panel=opt.ABOUT_ESTIMATES)
+    return opt.panel(opt.ABOUT_ESTIMATES, flag, text, "WORD")
 
 
-def _number(flag: str, text: str) -> Any:
-    return typer.Option(flag, help=text, rich_help_panel=opt.ABOUT_ESTIMATES)
-
-
-Estimand = Annotated[
-    str,
-    _word(
-        "--estimand",
-        "cases: tasks like these; suite: these very tasks; runs: further runs of the suite.",
-    ),
-]
 Method = Annotated[
-    str, _word("--method", "default, t, score, cr1, bootstrap, bca, bayes or beta-binomial.")
-]
-Level = Annotated[float, _number("--level", "Nominal coverage of the intervals.")]
-Short = Annotated[
     str,
-    _word("--short", "Cases with fewer than k trials: null (dropped), clamp, min, rate, raise."),
+    _word("--method", "default, t, score, cr1, bootstrap, bca, bayes or beta-binomial."),
 ]
-Units = Annotated[str, _word("--units", "clusters where there are some, or cases.")]
 Stopping = Annotated[
     str,
     _word(
@@ -80,7 +40,6 @@ Stopping = Annotated[
         "suite with a confidence sequence.",
     ),
 ]
-Resamples = Annotated[int, _number("--resamples", "Bootstrap resamples.")]
 Suite = Annotated[
     str | None,
     _word(
@@ -91,110 +50,32 @@ Suite = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
-    """A table of trials on disk, and its counts.
-
-    Attributes:
-        frame: The trials.
-        columns: Keyword arguments that name its columns.
-        counts: The counts.
-    """
-
-    frame: pl.LazyFrame
-    columns: Columns
-    counts: Counts
-
-
-def loaded(
-    files: list[str],
-    columns: opt.Columns,
-    *,
-    by: list[str] | None,
-    zeros: list[str] | None,
-    unscored: Any,
-    keep: str,
-    attempts: str,
-) -> Loaded:
-    """Read the files once, count, and say on standard error what was taken for what."""
-    given = columns.arguments()
-    choice = Choice(threshold=columns.threshold, keep=keep)
-    raw, plan = resolved(files, given, columns.threshold, choice)
-    frame = _without_zeros(raw.frame, plan, opt.parts(zeros))
-    made = {name: name if isinstance(value, pl.Expr) else value for name, value in given.items()}
-    named = cast("Columns", made)
-    found = count(
-        frame,
-        by=by or (),
-        unscored=unscored,
-        keep=cast("Literal['raise', 'first', 'last', 'all']", keep),
-        attempts=cast("Literal['raise', 'first']", attempts),
-        threshold=columns.threshold,
-        **named,
-    )
-    say_mapping(found.mapping)
-    return Loaded(frame=frame, columns=named, counts=found)
-
-
-def _without_zeros(frame: pl.LazyFrame, plan: Plan, names: list[str]) -> pl.LazyFrame:
-    """Make 0 null in measures where it stands for unknown."""
-    for name in names:
-        _checks.one_of(name, "zero_is_missing", SPENT)
-        found = plan.get(name)
-        if found is None:
-            raise ColumnError(f"zero_is_missing: the table has no {name}. Leave it out, or map it.")
-        source = pl.col(found.sources[0])
-        frame = frame.with_columns(pl.when(source != 0).then(source))
-    return frame
-
-
-def say_mapping(mapping: pl.DataFrame | None) -> None:
-    """One line for columns that were found under another name or are of no use."""
-    if mapping is None:
-        return
-    taken = mapping.filter(pl.col("how").is_in(["alias", "derived", "not used"]))
-    words = [
-        f"{name} not used: {note or source}"
-        if how == "not used"
-        else f"{name} <- {source}" + (f" ({note})" if note else "")
-        for name, source, how, note in taken.rows()
-    ]
-    if words:
-        say("; ".join(words), "columns")
-
-
-@opt.takes_columns
+@opt.takes_options
 def summary(
     files: opt.Files,
     *,
     columns: opt.Columns,
-    metric: Metrics = None,
-    k: Ks = None,
+    trials: Trials,
+    out: Output,
+    metric: opt.Metrics = None,
+    k: opt.Ks = None,
     by: opt.By = None,
-    estimand: Estimand = "cases",
+    estimand: opt.Estimand = "cases",
     method: Method = "default",
-    level: Level = 0.95,
-    short_cases: Short = "null",
-    units: Units = "clusters",
+    level: opt.Level = 0.95,
+    short_cases: opt.Short = "null",
+    units: opt.Units = "clusters",
     stopping: Stopping = "fixed",
-    resamples: Resamples = 10_000,
+    resamples: opt.Resamples = 10_000,
     seed: opt.Seed = 0,
     suite: Suite = None,
-    unscored: opt.Unscored = None,
-    zeros: opt.Zeros = None,
-    keep: opt.Keep = "raise",
-    attempts: opt.Attempts = "raise",
-    format_: opt.Format = None,
-    output: opt.To = None,
 ) -> int:
     """Estimate pass@k, pass^k, flakiness and costs of every config, with intervals."""
     if suite is not None:
         _checks.one_of(suite, "suite", ("regression", "capability"))
     _checks.one_of(estimand, "estimand", ("cases", "suite", "runs"))
-    out = output_of(format_, output)
     ks = opt.whole_numbers(k, "-k")
-    policy = opt.unscored_of(unscored)
-    data = loaded(files, columns, by=by, zeros=zeros, unscored=policy, keep=keep, attempts=attempts)
+    data = loaded(files, columns, trials, by=by)
     if estimand == "runs":
         _refuse_for_runs(
             metric=metric,
@@ -202,16 +83,10 @@ def summary(
             by=by,
             method=method,
             stopping=stopping,
-            keep=keep,
-            attempts=attempts,
+            keep=data.keep,
+            attempts=trials.attempts,
         )
-        table = run_summary(
-            data.frame,
-            unscored=policy,
-            threshold=columns.threshold,
-            level=level,
-            **data.columns,
-        )
+        table = run_summary(data.frame, unscored=trials.policy, level=level, **data.columns)
     else:
         table = summarise(
             data.counts,
@@ -287,27 +162,19 @@ def _verdict(found: Counts, suite: str | None) -> tuple[int, list[str], pl.DataF
     return int(rows.height > 0), lines, rows
 
 
-@opt.takes_columns
+@opt.takes_options
 def counts(
     files: opt.Files,
     *,
     columns: opt.Columns,
+    trials: Trials,
+    out: Output,
     by: opt.By = None,
-    unscored: opt.Unscored = None,
-    zeros: opt.Zeros = None,
-    keep: opt.Keep = "raise",
-    attempts: opt.Attempts = "raise",
-    format_: opt.Format = None,
-    output: opt.To = None,
 ) -> int:
     """Count scored trials and passes per config and case."""
     from trialframe.report import text
 
-    out = output_of(format_, output)
-    policy = opt.unscored_of(unscored)
-    found = loaded(
-        files, columns, by=by, zeros=zeros, unscored=policy, keep=keep, attempts=attempts
-    ).counts
+    found = loaded(files, columns, trials, by=by).counts
     plain = found.frame.drop(MEASURE_SUMS, strict=False)
     out.write(
         found.frame,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from trialframe import _checks
 from trialframe.cli import _options as opt
-from trialframe.cli._estimate import Estimand, Ks, Level, Metrics, Units, loaded
 from trialframe.cli._output import Output, say
+from trialframe.cli._trials import Loaded, Trials, loaded
 from trialframe.errors import ArgumentError
 from trialframe.export.ddl import TYPES
 from trialframe.export.ddl import ddl as defined
@@ -22,96 +22,87 @@ from trialframe.export.stamp import instant, run_id_of, settings_of
 from trialframe.export.targets import refuse_missing_folder, target_of
 from trialframe.warehouse import TABLES
 
-if TYPE_CHECKING:
-    from trialframe.cli._estimate import Loaded
-
 ABOUT_TARGET = "Where to"
 
 Target = Annotated[
     str,
-    typer.Option(
+    opt.panel(
+        ABOUT_TARGET,
         "--to",
-        metavar="TARGET",
-        help="FILE.parquet, .csv, .json, .duckdb, .sqlite, FOLDER/ (Hive), delta:FOLDER, "
+        "FILE.parquet, .csv, .json, .duckdb, .sqlite, FOLDER/ (Hive), delta:FOLDER, "
         "iceberg:CATALOG.db or postgresql://...; {table} in it stands for the table.",
-        rich_help_panel=ABOUT_TARGET,
+        "TARGET",
     ),
 ]
 Which = Annotated[
     list[str] | None,
-    typer.Option(
+    opt.panel(
+        ABOUT_TARGET,
         "--table",
-        metavar="NAMES",
-        help="counts, estimates, comparisons, decisions, items, findings; several with commas. "
+        "counts, estimates, comparisons, decisions, items, findings; several with commas. "
         "Default: estimates.",
-        rich_help_panel=ABOUT_TARGET,
+        "NAMES",
     ),
 ]
 Mode = Annotated[
     str,
-    typer.Option(
+    opt.panel(
+        ABOUT_TARGET,
         "--mode",
-        metavar="WORD",
-        help="append (the same run replaces its own rows), replace or upsert.",
-        rich_help_panel=ABOUT_TARGET,
+        "append (the same run replaces its own rows), replace or upsert.",
+        "WORD",
     ),
 ]
 Name = Annotated[
     str | None,
-    typer.Option(
-        "--name",
-        metavar="NAME",
-        help="Name of the table in a database, as in evals.{table}.",
-        rich_help_panel=ABOUT_TARGET,
+    opt.panel(
+        ABOUT_TARGET, "--name", "Name of the table in a database, as in evals.{table}.", "NAME"
     ),
 ]
 Suite = Annotated[
     str,
-    typer.Option(
-        "--suite", metavar="NAME", help="What was evaluated.", rich_help_panel=ABOUT_TARGET
-    ),
+    opt.panel(ABOUT_TARGET, "--suite", "What was evaluated.", "NAME"),
 ]
 Run = Annotated[
     str | None,
-    typer.Option(
+    opt.panel(
+        ABOUT_TARGET,
         "--run-id",
-        metavar="NAME",
-        help="Name of the run; default: a hash of the counts and how they were made.",
-        rich_help_panel=ABOUT_TARGET,
+        "Name of the run; default: a hash of the counts and how they were made.",
+        "NAME",
     ),
 ]
 Created = Annotated[
     str | None,
-    typer.Option(
+    opt.panel(
+        ABOUT_TARGET,
         "--created-at",
-        metavar="TIME",
-        help="Time of the export in ISO 8601 with a time zone; default: now.",
-        rich_help_panel=ABOUT_TARGET,
+        "Time of the export in ISO 8601 with a time zone; default: now.",
+        "TIME",
     ),
 ]
 Partitions = Annotated[
     list[str] | None,
-    typer.Option(
+    opt.panel(
+        ABOUT_TARGET,
         "--partition-by",
-        metavar="COLUMN",
-        help="Columns that make the folders of a Hive or Delta table.",
-        rich_help_panel=ABOUT_TARGET,
+        "Columns that make the folders of a Hive or Delta table.",
+        "COLUMN",
     ),
 ]
 Baseline = Annotated[
     str | None,
-    typer.Option("--baseline", metavar="CONFIG", help="For comparisons and decisions."),
+    opt.panel(None, "--baseline", "For comparisons and decisions.", "CONFIG"),
 ]
-Candidate = Annotated[
-    str | None, typer.Option("--candidate", metavar="CONFIG", help="For decisions.")
-]
+Candidate = Annotated[str | None, opt.panel(None, "--candidate", "For decisions.", "CONFIG")]
 
 
-@opt.takes_columns
+@opt.takes_options
 def export(
     files: opt.Files,
     *,
     columns: opt.Columns,
+    trials: Trials,
     target: Target,
     table: Which = None,
     mode: Mode = "append",
@@ -120,19 +111,15 @@ def export(
     run_id: Run = None,
     created_at: Created = None,
     partition_by: Partitions = None,
-    metric: Metrics = None,
-    k: Ks = None,
+    metric: opt.Metrics = None,
+    k: opt.Ks = None,
     by: opt.By = None,
-    estimand: Estimand = "cases",
-    level: Level = 0.95,
-    units: Units = "clusters",
+    estimand: opt.Estimand = "cases",
+    level: opt.Level = 0.95,
+    units: opt.Units = "clusters",
     baseline: Baseline = None,
     candidate: Candidate = None,
     seed: opt.Seed = 0,
-    unscored: opt.Unscored = None,
-    zeros: opt.Zeros = None,
-    keep: opt.Keep = "raise",
-    attempts: opt.Attempts = "raise",
 ) -> int:
     """Compute tables from trials and write them to a warehouse, all under one run id."""
     names = list(dict.fromkeys(opt.parts(table))) or ["estimates"]
@@ -140,13 +127,12 @@ def export(
     _refuse_target(target, names, name)
     _refuse_options(names, baseline, candidate, metric, k)
     moment = instant(created_at)
-    policy = opt.unscored_of(unscored)
-    data = loaded(files, columns, by=by, zeros=zeros, unscored=policy, keep=keep, attempts=attempts)
+    data = loaded(files, columns, trials, by=by)
     asked: dict[str, Any] = {"metrics": opt.parts(metric) or None, "k": opt.whole_numbers(k, "-k")}
     asked |= {"estimand": estimand, "level": level, "units": units, "seed": seed}
-    asked["unscored"] = policy
+    asked["unscored"] = trials.policy
     sides = (baseline, candidate)
-    made = {one: _made(one, data, columns, by or [], asked, sides) for one in names}
+    made = {one: _made(one, data, by or [], asked, sides) for one in names}
     run = run_id or _run_of(data, suite)
     for result in made.values():
         done = exported(
@@ -186,7 +172,7 @@ def _refuse_target(target: str, names: list[str], name: str | None) -> None:
 
 
 def _refuse_options(
-    names: list[str], baseline: str | None, candidate: str | None, metric: Metrics, k: Ks
+    names: list[str], baseline: str | None, candidate: str | None, metric: opt.Metrics, k: opt.Ks
 ) -> None:
     """Options that no table of these would heed are an error."""
     if "decisions" in names and (baseline is None or candidate is None):
@@ -212,7 +198,6 @@ def _run_of(data: Loaded, suite: str) -> str:
 def _made(
     table: str,
     data: Loaded,
-    columns: opt.Columns,
     by: list[str],
     asked: dict[str, Any],
     sides: tuple[str | None, str | None],
@@ -222,7 +207,7 @@ def _made(
     if table == "counts":
         return data.counts
     if table == "estimates":
-        return _estimates(data, columns, by, asked)
+        return _estimates(data, by, asked)
     if table == "comparisons":
         from trialframe.comparison.compare_all import compare_all
 
@@ -239,10 +224,10 @@ def _made(
         return fit_irt(data.counts, level=asked["level"], seed=asked["seed"])
     from trialframe.audit import audit
 
-    return audit(data.frame, threshold=columns.threshold, **data.columns)
+    return audit(data.frame, **data.columns)
 
 
-def _estimates(data: Loaded, columns: opt.Columns, by: list[str], asked: dict[str, Any]) -> Any:
+def _estimates(data: Loaded, by: list[str], asked: dict[str, Any]) -> Any:
     words = {name: value for name, value in asked.items() if name != "unscored"}
     if asked["estimand"] != "runs":
         from trialframe.estimate.summary import summary
@@ -257,7 +242,6 @@ def _estimates(data: Loaded, columns: opt.Columns, by: list[str], asked: dict[st
     return run_summary(
         data.frame,
         unscored=asked["unscored"],
-        threshold=columns.threshold,
         level=asked["level"],
         **data.columns,
     )
@@ -267,10 +251,10 @@ def ddl(
     table: Annotated[str, typer.Argument(help=f"{', '.join(TABLES)}.")],
     *,
     dialect: Annotated[
-        str, typer.Option("--dialect", metavar="WORD", help=f"{', '.join(TYPES)}.")
+        str, opt.panel(None, "--dialect", f"{', '.join(TYPES)}.", "WORD")
     ] = "postgres",
     name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Name of the table there.")
+        str | None, opt.panel(None, "--name", "Name of the table there.", "NAME")
     ] = None,
     output: opt.To = None,
 ) -> int:

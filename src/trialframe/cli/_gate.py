@@ -10,15 +10,14 @@ import typer
 
 from trialframe.cli import _options as opt
 from trialframe.cli._compare import sides
-from trialframe.cli._estimate import loaded
-from trialframe.cli._output import Output, output_of, say
+from trialframe.cli._output import Output, say
+from trialframe.cli._trials import Trials, loaded
 from trialframe.comparison.compare import compare
 from trialframe.decide.gate import Decision
 from trialframe.decide.gate import gate as decided
 from trialframe.decide.policy import UNITS, Policy, policy_of
 from trialframe.decide.rules import PolicyDecision, gate_policy
 from trialframe.errors import ArgumentError, ColumnError, short
-from trialframe.read import read
 
 ABOUT_GATE = "Gate"
 OWN = {"case", "cluster"}
@@ -26,61 +25,61 @@ OWN = {"case", "cluster"}
 
 Words = Annotated[
     list[str],
-    typer.Argument(metavar="FILE... BASELINE CANDIDATE", help="Tables, then the two configs."),
+    typer.Argument(
+        metavar="FILE... BASELINE CANDIDATE", help="Tables or logs, then the two configs."
+    ),
 ]
 BreakCost = Annotated[
     float | None,
-    typer.Option(help="Wins that one broken case costs (2).", rich_help_panel=ABOUT_GATE),
+    opt.panel(ABOUT_GATE, "--break-cost", "Wins that one broken case costs (2)."),
 ]
-Alpha = Annotated[
-    float | None, typer.Option(help="Level of both tests (0.05).", rich_help_panel=ABOUT_GATE)
-]
+Alpha = Annotated[float | None, opt.panel(ABOUT_GATE, "--alpha", "Level of both tests (0.05).")]
 MaxBreakage = Annotated[
     float | None,
-    typer.Option(
-        help="Largest share of broken cases among those the baseline solves (0.1).",
-        rich_help_panel=ABOUT_GATE,
+    opt.panel(
+        ABOUT_GATE,
+        "--max-breakage",
+        "Largest share of broken cases among those the baseline solves (0.1).",
     ),
 ]
 Guards = Annotated[
     list[str] | None,
-    typer.Option(
-        "--guard",
-        metavar="COLUMN=VALUE",
-        help="Cases that must not be breached; repeatable.",
-        rich_help_panel=ABOUT_GATE,
+    opt.panel(
+        ABOUT_GATE, "--guard", "Cases that must not be breached; repeatable.", "COLUMN=VALUE"
     ),
 ]
 Looks = Annotated[
     int | None,
-    typer.Option(help="Looks at this gate so far, with this one.", rich_help_panel=ABOUT_GATE),
+    opt.panel(ABOUT_GATE, "--looks", "Looks at this gate so far, with this one."),
 ]
 PolicyFile = Annotated[
     Path | None,
-    typer.Option(
+    opt.panel(
+        ABOUT_GATE,
         "--policy",
-        metavar="FILE",
-        help=r"TOML file with \[gate] settings and \[\[rule]] rows, and units above them.",
-        rich_help_panel=ABOUT_GATE,
+        r"TOML file with \[gate] settings and \[\[rule]] rows, and units above them.",
+        "FILE",
     ),
 ]
 
 UnitsIfGiven = Annotated[
     str | None,
-    typer.Option(
+    opt.panel(
+        ABOUT_GATE,
         "--units",
-        metavar="WORD",
-        help="clusters where there are some (the default), or cases, without the clusters' check.",
-        rich_help_panel=ABOUT_GATE,
+        "clusters where there are some (the default), or cases, without the clusters' check.",
+        "WORD",
     ),
 ]
 
 
-@opt.takes_columns
+@opt.takes_options
 def gate(
     words: Words,
     *,
     columns: opt.Columns,
+    trials: Trials,
+    out: Output,
     break_cost: BreakCost = None,
     alpha: Alpha = None,
     max_breakage: MaxBreakage = None,
@@ -90,16 +89,9 @@ def gate(
     policy: PolicyFile = None,
     units: UnitsIfGiven = None,
     seed: opt.Seed = 0,
-    unscored: opt.Unscored = None,
-    zeros: opt.Zeros = None,
-    keep: opt.Keep = "raise",
-    attempts: opt.Attempts = "raise",
-    format_: opt.Format = None,
-    output: opt.To = None,
 ) -> int:
     """Ship or hold: exit 0 when the candidate gains clearly more than it breaks, else 1."""
     files, baseline, candidate = sides("gate", words)
-    out = output_of(format_, output)
     settings = settings_of(break_cost, alpha, max_breakage, by, guard, looks)
     asked = None if policy is None else policy_of(policy)
     if asked is not None and settings:
@@ -109,15 +101,7 @@ def gate(
         )
     kept = columns_of(settings, asked)
     try:
-        data = loaded(
-            files,
-            columns,
-            by=[*kept],
-            zeros=zeros,
-            unscored=opt.unscored_of(unscored),
-            keep=keep,
-            attempts=attempts,
-        )
+        data = loaded(files, columns, trials, by=[*kept])
     except ColumnError as error:
         raise _named(error, kept) from error
     made: Decision | PolicyDecision
@@ -126,9 +110,8 @@ def gate(
         made = decided(found, **settings)
     else:
         runs = any(rule.bound == "worst run" for rule in asked.rules)
-        trials = read(data.frame, threshold=columns.threshold, **data.columns) if runs else None
-        pair = data.counts, baseline, candidate
-        made = gate_policy(*pair, asked, trials=trials, units=units, seed=seed)
+        pair, behind = (data.counts, baseline, candidate), data.trials() if runs else None
+        made = gate_policy(*pair, asked, trials=behind, units=units, seed=seed)
     show(made, out)
     for note in data.counts.notes:
         say(note)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from trialframe import _checks
 from trialframe.cli import _options as opt
-from trialframe.cli._estimate import Level, loaded
-from trialframe.cli._output import output_of, say
+from trialframe.cli._output import Output, say
+from trialframe.cli._trials import Trials, loaded
 from trialframe.errors import ArgumentError
 from trialframe.irt.fit import fit_irt
 from trialframe.irt.select import CRITERIA
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.console import Console
 
-    from trialframe.cli._output import Output
     from trialframe.irt.result import IrtFit
 
 NAME = 0.3
@@ -28,42 +25,45 @@ TABLES = ("abilities", "items", "predictions", "fit", "pairs")
 
 Model = Annotated[
     str | None,
-    typer.Option(
-        metavar="WORD",
-        help="1pl, 2pl, or hierarchical (sampled); default: 1pl below 30 configs, else 2pl.",
+    opt.panel(
+        None,
+        "--model",
+        "1pl, 2pl, or hierarchical (sampled); default: 1pl below 30 configs, else 2pl.",
+        "WORD",
     ),
 ]
 Priors = Annotated[
-    str, typer.Option(metavar="WORD", help="default, or none for plain maximum likelihood.")
+    str, opt.panel(None, "--priors", "default, or none for plain maximum likelihood.", "WORD")
 ]
 Method = Annotated[
-    str, typer.Option(metavar="WORD", help="mml, or pymc to sample (needs the extra bayes).")
+    str, opt.panel(None, "--method", "mml, or pymc to sample (needs the extra bayes).", "WORD")
 ]
 Pick = Annotated[
-    int | None, typer.Option(metavar="N", help="Pick the N cases that tell configs apart best.")
+    int | None, opt.panel(None, "--pick", "Pick the N cases that tell configs apart best.", "N")
 ]
 By = Annotated[
     str | None,
-    typer.Option(
-        "--by", metavar="WORD", help="Pick by information (the default), maximin, or spread."
-    ),
+    opt.panel(None, "--by", "Pick by information (the default), maximin, or spread.", "WORD"),
 ]
 Which = Annotated[
     str | None,
-    typer.Option(
+    opt.panel(
+        None,
         "--table",
-        metavar="WORD",
-        help="One table: abilities, items, predictions, fit (residuals), or pairs (dependence).",
+        "One table: abilities, items, predictions, fit (residuals), or pairs (dependence).",
+        "WORD",
     ),
 ]
-Draws = Annotated[int, typer.Option(help="Draws per chain with pymc.")]
+Draws = Annotated[int, opt.panel(None, "--draws", "Draws per chain with pymc.")]
 
 
-@opt.takes_columns
+@opt.takes_options
 def irt(
     files: opt.Files,
     *,
     columns: opt.Columns,
+    trials: Trials,
+    out: Output,
     model: Model = None,
     pick: Pick = None,
     by: By = None,
@@ -71,17 +71,10 @@ def irt(
     priors: Priors = "default",
     method: Method = "mml",
     draws: Draws = 1000,
-    level: Level = 0.95,
+    level: opt.Level = 0.95,
     seed: opt.Seed = 0,
-    unscored: opt.Unscored = None,
-    zeros: opt.Zeros = None,
-    keep: opt.Keep = "raise",
-    attempts: opt.Attempts = "raise",
-    format_: opt.Format = None,
-    output: opt.To = None,
 ) -> int:
     """Fit difficulty of cases and ability of configs; pick the cases that tell configs apart."""
-    out = output_of(format_, output)
     if table is not None:
         _checks.one_of(table, "table", TABLES)
         if pick is not None:
@@ -91,10 +84,7 @@ def irt(
         if pick is None:
             raise ArgumentError("by says how cases are picked: give --pick N, or leave --by out.")
     _checks.one_of(priors, "priors", ("default", "none"))
-    policy = opt.unscored_of(unscored)
-    data = loaded(
-        files, columns, by=None, zeros=zeros, unscored=policy, keep=keep, attempts=attempts
-    )
+    data = loaded(files, columns, trials)
     fit = fit_irt(
         data.counts,
         model,

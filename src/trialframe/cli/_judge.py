@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from trialframe.cli import _options as opt
-from trialframe.cli._estimate import Level, Resamples, say_mapping
-from trialframe.cli._output import output_of
+from trialframe.cli._output import Output
+from trialframe.cli._trials import Reading, given, say_mapping
 from trialframe.errors import ArgumentError
 from trialframe.judge.signals import signal_auroc
-from trialframe.read.tables import resolved
 
 judge = typer.Typer(
     name="judge",
@@ -22,61 +21,52 @@ judge = typer.Typer(
 ABOUT = "Signals"
 Signals = Annotated[
     list[str] | None,
-    typer.Option(
-        "--signal",
-        "-s",
-        metavar="COLUMN",
-        help="A column to judge, higher meaning failure; repeatable.",
-        rich_help_panel=ABOUT,
+    opt.panel(
+        ABOUT, "--signal", "A column to judge, higher meaning failure; repeatable.", "COLUMN", "-s"
     ),
 ]
 Length = Annotated[
     str | None,
-    typer.Option(
-        metavar="COLUMN", help="The length of a trial, as a reference.", rich_help_panel=ABOUT
-    ),
+    opt.panel(ABOUT, "--length", "The length of a trial, as a reference.", "COLUMN"),
 ]
 Permutations = Annotated[
-    int, typer.Option(help="Draws of the test where it is not exact.", rich_help_panel=ABOUT)
+    int, opt.panel(ABOUT, "--permutations", "Draws of the test where it is not exact.")
 ]
 
 
 @judge.command()
-@opt.takes_columns
+@opt.takes_options
 def signals(
     files: opt.Files,
     *,
     columns: opt.Columns,
+    trials: Reading,
+    out: Output,
     signal: Signals = None,
     length: Length = None,
-    level: Level = 0.95,
-    resamples: Resamples = 2_000,
+    level: opt.Level = 0.95,
+    resamples: opt.Resamples = 2_000,
     permutations: Permutations = 9_999,
     seed: opt.Seed = 0,
-    format_: opt.Format = None,
-    output: opt.To = None,
 ) -> int:
     """Say how well signals tell failing from passing trials of the same case."""
     from trialframe.report import signals as report
     from trialframe.report import text
 
-    out = output_of(format_, output)
     names = opt.parts(signal)
     if not names:
         raise ArgumentError("--signal is missing: name at least one column, as in --signal errors.")
-    given: Any = columns.arguments()
-    raw, plan = resolved(files, given, columns.threshold)
-    say_mapping(plan.frame())
+    data = given(files, columns, trials)
+    say_mapping(data.plan)
     table = signal_auroc(
-        raw.frame,
+        data.frame,
         signals=names,
         length=length,
-        threshold=columns.threshold,
         level=level,
         resamples=resamples,
         permutations=permutations,
         seed=seed,
-        **given,
+        **data.columns,
     )
     lines, rows = report.lines(table), report.rows(table)
     out.write(

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-import typer
-
 from trialframe.cli import _options as opt
-from trialframe.cli._estimate import Level, Resamples, Short, Units, loaded
-from trialframe.cli._output import output_of, say
+from trialframe.cli._output import Output, say
+from trialframe.cli._trials import Trials, loaded
 from trialframe.comparison.compare_all import compare_all as compared
 from trialframe.comparison.leaderboard import leaderboard as ranked
 from trialframe.errors import ArgumentError
@@ -19,31 +17,29 @@ if TYPE_CHECKING:
 NAME, NAME_OF_TWO = 0.24, 0.15
 """Shares of a line that the name of a config may take, alone and as one of a pair."""
 
-Metric = Annotated[
-    str, typer.Option("--metric", "-m", help="A metric with one value per case, such as pass^5.")
-]
 Cases = Annotated[
-    str, typer.Option(metavar="WORD", help="shared: rank on the cases all configs have; or raise.")
+    str, opt.panel(None, "--cases", "shared: rank on the cases all configs have; or raise.", "WORD")
 ]
 Best = Annotated[
     str,
-    typer.Option(metavar="WORD", help="How the plausibly best are found: max-t, bootstrap, mcs."),
+    opt.panel(None, "--best", "How the plausibly best are found: max-t, bootstrap, mcs.", "WORD"),
 ]
 Ranks = Annotated[
-    str, typer.Option(metavar="WORD", help="Rank intervals: simultaneous, or marginal.")
+    str, opt.panel(None, "--ranks", "Rank intervals: simultaneous, or marginal.", "WORD")
 ]
 Only = Annotated[
-    list[str] | None, typer.Option("--only", metavar="CONFIG", help="These configs; repeatable.")
+    list[str] | None, opt.panel(None, "--only", "These configs; repeatable.", "CONFIG")
 ]
 Without = Annotated[
     list[str] | None,
-    typer.Option("--without", metavar="CONFIG", help="All but these configs; repeatable."),
+    opt.panel(None, "--without", "All but these configs; repeatable.", "CONFIG"),
 ]
 Baseline = Annotated[
-    str | None, typer.Option(help="Compare all others with this config; default: all pairs.")
+    str | None,
+    opt.panel(None, "--baseline", "Compare all others with this config; default: all pairs."),
 ]
 Adjust = Annotated[
-    str, typer.Option(metavar="WORD", help="Adjust p-values: holm, max-t, bh, or none.")
+    str, opt.panel(None, "--adjust", "Adjust p-values: holm, max-t, bh, or none.", "WORD")
 ]
 
 
@@ -57,37 +53,31 @@ def _picked(counts: Counts, only: list[str] | None, without: list[str] | None) -
     return counts.select(*names)
 
 
-@opt.takes_columns
+@opt.takes_options
 def leaderboard(
     files: opt.Files,
     *,
     columns: opt.Columns,
-    metric: Metric = "pass@1",
+    trials: Trials,
+    out: Output,
+    metric: opt.Metric = "pass@1",
     by: opt.By = None,
     only: Only = None,
     without: Without = None,
-    level: Level = 0.95,
-    short_cases: Short = "null",
-    units: Units = "clusters",
+    level: opt.Level = 0.95,
+    short_cases: opt.Short = "null",
+    units: opt.Units = "clusters",
     cases: Cases = "shared",
     best: Best = "max-t",
     ranks: Ranks = "simultaneous",
-    resamples: Resamples = 10_000,
+    resamples: opt.Resamples = 10_000,
     seed: opt.Seed = 0,
-    unscored: opt.Unscored = None,
-    zeros: opt.Zeros = None,
-    keep: opt.Keep = "raise",
-    attempts: opt.Attempts = "raise",
-    format_: opt.Format = None,
-    output: opt.To = None,
 ) -> int:
     """Rank all configs on the cases they share, with rank intervals and the plausibly best."""
     from trialframe.report import leaderboard as report
     from trialframe.report import text
 
-    out = output_of(format_, output)
-    policy = opt.unscored_of(unscored)
-    data = loaded(files, columns, by=by, zeros=zeros, unscored=policy, keep=keep, attempts=attempts)
+    data = loaded(files, columns, trials, by=by)
     table = ranked(
         _picked(data.counts, only, without),
         metric=metric,
@@ -114,37 +104,29 @@ def leaderboard(
     return 0
 
 
-@opt.takes_columns
+@opt.takes_options
 def compare_all(
     files: opt.Files,
     *,
     columns: opt.Columns,
+    trials: Trials,
+    out: Output,
     baseline: Baseline = None,
-    metric: Metric = "pass@1",
+    metric: opt.Metric = "pass@1",
     adjust: Adjust = "holm",
     only: Only = None,
     without: Without = None,
-    level: Level = 0.95,
-    short_cases: Short = "null",
-    units: Units = "clusters",
-    resamples: Resamples = 10_000,
+    level: opt.Level = 0.95,
+    short_cases: opt.Short = "null",
+    units: opt.Units = "clusters",
+    resamples: opt.Resamples = 10_000,
     seed: opt.Seed = 0,
-    unscored: opt.Unscored = None,
-    zeros: opt.Zeros = None,
-    keep: opt.Keep = "raise",
-    attempts: opt.Attempts = "raise",
-    format_: opt.Format = None,
-    output: opt.To = None,
 ) -> int:
     """Compare all pairs, or all configs with a baseline, adjusted for their number."""
     from trialframe.report import leaderboard as report
     from trialframe.report import text
 
-    out = output_of(format_, output)
-    policy = opt.unscored_of(unscored)
-    data = loaded(
-        files, columns, by=None, zeros=zeros, unscored=policy, keep=keep, attempts=attempts
-    )
+    data = loaded(files, columns, trials)
     table = compared(
         _picked(data.counts, only, without),
         baseline,

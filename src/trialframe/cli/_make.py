@@ -8,24 +8,25 @@ import typer
 
 from trialframe.cli import _options as opt
 from trialframe.cli._conditions import Condition
-from trialframe.cli._output import Output, output_of
+from trialframe.cli._output import Output
 from trialframe.errors import ArgumentError
 from trialframe.export.sql import counts_sql
 from trialframe.schema import MEASURES
 from trialframe.simulate import simulate as make
 
-Table = Annotated[str, typer.Option("--table", metavar="NAME", help="Table of trials.")]
+Table = Annotated[str, opt.panel(None, "--table", "Table of trials.", "NAME")]
 Measure = Annotated[
     list[str] | None,
-    typer.Option(
+    opt.panel(
+        None,
         "--measure",
-        metavar="NAME",
-        help="Sum a measure: score, tokens_in, tokens_out, cost_uusd, duration_ms. Repeatable.",
+        "Sum a measure: score, tokens_in, tokens_out, cost_uusd, duration_ms. Repeatable.",
+        "NAME",
     ),
 ]
 
 
-@opt.takes_columns
+@opt.takes_options
 def sql(
     *,
     table: Table,
@@ -79,8 +80,10 @@ def _as_threshold(passed: Condition, given: dict[str, Any]) -> tuple[str, float]
     return passed.column, float(passed.value)
 
 
+@opt.takes_options
 def simulate(
     *,
+    out: Output,
     configs: Annotated[
         str, typer.Option(metavar="N|NAMES", help="Number of configs, or names: base,new.")
     ] = "2",
@@ -101,19 +104,16 @@ def simulate(
         float | None, typer.Option(metavar="SHARE", help="Passes with a security finding.")
     ] = None,
     cost_uusd: Annotated[
-        float | None, typer.Option("--cost-uusd", help="Mean price of a trial, micro-dollars.")
+        float | None, opt.panel(None, "--cost-uusd", "Mean price of a trial, micro-dollars.")
     ] = None,
     duration_ms: Annotated[
-        float | None, typer.Option("--duration-ms", help="Mean time of a trial, milliseconds.")
+        float | None, opt.panel(None, "--duration-ms", "Mean time of a trial, milliseconds.")
     ] = None,
     seed: opt.Seed = 0,
-    format_: opt.Format = None,
-    output: opt.To = None,
 ) -> int:
     """Simulate trials whose true pass rates are known."""
     from trialframe.report import text
 
-    out = output_of(format_, output)
     names = opt.parts([configs])
     low, dash, high = trials.partition("-")
     numbers = opt.whole_numbers([low, high] if dash else [low], "--trials") or [0]

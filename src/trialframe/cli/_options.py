@@ -1,6 +1,7 @@
 """Options that several commands share, each spelled once.
 
-A command takes the options that say where each column is as one argument, `columns`.
+A command takes a set of options as one argument: `columns`, where each column is, and `trials`,
+how trials are read and which of them count (`_trials.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Self, TypeAlias
 
 import polars as pl
 import typer
@@ -41,81 +42,106 @@ HELP = {
 
 QUOTES = "'\""
 
-RENAMED = {"format": "from"}
-"""Arguments whose option has another name: --format is that of the output."""
+RENAMED = {"format": "from", "metric": "scorer"}
+"""Arguments of `tr.read` whose option has another name: --format is that of the output."""
 
 ABOUT_COLUMNS = "Columns (common names are found without)"
 ABOUT_ESTIMATES = "Estimates"
+ABOUT_LOGS = "Logs"
 ABOUT_TRIALS = "Which trials count"
 ABOUT_OUTPUT = "Output"
 
+
+def panel(about: str | None, flag: str, text: str, word: str | None = None, *more: str) -> Any:
+    """An option of a command.
+
+    Args:
+        about: The panel of the help that it stands in; None for the first.
+        flag: How it is spelled.
+        text: What it says.
+        word: What stands for its value; None for the type.
+        *more: Other spellings.
+    """
+    return typer.Option(flag, *more, metavar=word, help=text, rich_help_panel=about)
+
+
 Files: TypeAlias = Annotated[
-    list[str], typer.Argument(help="Parquet, CSV, JSON lines, Arrow: files, globs, folders.")
+    list[str],
+    typer.Argument(
+        help="Tables (Parquet, CSV, JSON lines, Arrow) or evaluation logs: files, globs, folders."
+    ),
 ]
 By: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--by", metavar="COLUMN", help="Group by a case-level column; repeatable."),
+    list[str] | None, panel(None, "--by", "Group by a case-level column; repeatable.", "COLUMN")
 ]
+Metric: TypeAlias = Annotated[
+    str,
+    panel(None, "--metric", "A metric with one value per case, such as pass^5.", "NAME", "-m"),
+]
+Metrics: TypeAlias = Annotated[
+    list[str] | None,
+    panel(
+        ABOUT_ESTIMATES,
+        "--metric",
+        "pass@1, pass^5, pass@k (every k), flaky, cost_uusd_per_pass, outcomes...; a comma list or "
+        "repeated. Default: all that the table allows.",
+        "NAME",
+        "-m",
+    ),
+]
+Ks: TypeAlias = Annotated[
+    list[str] | None, panel(ABOUT_ESTIMATES, "-k", "Trials drawn, as in 1,5.", "K")
+]
+Estimand: TypeAlias = Annotated[
+    str,
+    panel(
+        ABOUT_ESTIMATES,
+        "--estimand",
+        "cases: tasks like these; suite: these very tasks; runs: further runs of the suite.",
+        "WORD",
+    ),
+]
+Level: TypeAlias = Annotated[
+    float, panel(ABOUT_ESTIMATES, "--level", "Nominal coverage of the intervals.")
+]
+Short: TypeAlias = Annotated[
+    str,
+    panel(
+        ABOUT_ESTIMATES,
+        "--short",
+        "Cases with fewer than k trials: null (dropped), clamp, min, rate, raise.",
+        "WORD",
+    ),
+]
+Units: TypeAlias = Annotated[
+    str, panel(ABOUT_ESTIMATES, "--units", "clusters where there are some, or cases.", "WORD")
+]
+Resamples: TypeAlias = Annotated[int, panel(ABOUT_ESTIMATES, "--resamples", "Bootstrap resamples.")]
 Unscored: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
+    panel(
+        ABOUT_TRIALS,
         "--unscored",
-        metavar="POLICY",
-        help="Trials without a verdict: exclude (the default), fail or raise, or one policy an "
-        "outcome class, as in timeout=fail; repeatable.",
-        rich_help_panel=ABOUT_TRIALS,
-    ),
-]
-Keep: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        metavar="RULE",
-        help="Rows that share config, case and trial: raise, first, last, or all.",
-        rich_help_panel=ABOUT_TRIALS,
-    ),
-]
-Attempts: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        metavar="RULE",
-        help="Second and later attempts: raise, or first to leave them out.",
-        rich_help_panel=ABOUT_TRIALS,
-    ),
-]
-Format: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        "-f",
-        metavar="FORMAT",
-        help="table, md, json, csv or parquet; the default is what the file's ending says.",
-        rich_help_panel=ABOUT_OUTPUT,
+        "Trials without a verdict: exclude (the default), fail or raise, or one policy an outcome "
+        "class, as in timeout=fail; repeatable.",
+        "POLICY",
     ),
 ]
 To: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
+    panel(
+        ABOUT_OUTPUT,
         "--output",
+        "Write there, and only when all went well. Parquet without it goes to a pipe.",
+        "FILE",
         "-o",
-        metavar="FILE",
-        help="Write there, and only when all went well. Parquet without it goes to a pipe.",
-        rich_help_panel=ABOUT_OUTPUT,
     ),
 ]
-Zeros: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--zero-is-missing",
-        metavar="MEASURE",
-        help="0 stands for unknown in tokens_in, tokens_out, cost_uusd or duration_ms; repeatable.",
-        rich_help_panel=ABOUT_TRIALS,
-    ),
-]
-Seed: TypeAlias = Annotated[int, typer.Option(help="Seed of random draws.")]
+Seed: TypeAlias = Annotated[int, panel(None, "--seed", "Seed of random draws.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnChoice:
+class Columns:
     """Where each canonical column is, as given on the command line.
 
     Attributes:
@@ -133,95 +159,105 @@ class ColumnChoice:
             for name, value in self.given.items()
         }
 
+    @classmethod
+    def options(cls) -> list[inspect.Parameter]:
+        """The options as parameters of a command."""
+        made = [_option(n, list[str] | None if n in SEVERAL else str | None) for n in NAMED]
+        return [*made, *(parameter(*one) for one in _OTHER_COLUMNS)]
 
-Columns: TypeAlias = ColumnChoice
+    @classmethod
+    def of(cls, picked: dict[str, Any]) -> Self:
+        """The columns behind the options.
+
+        Raises:
+            ColumnError: --map without an equals sign or with an unknown name, or a column twice.
+        """
+        given: dict[str, Any] = {name: picked[name] for name in NAMED if picked[name]}
+        if picked["no_cluster"]:
+            if "cluster" in given:
+                raise ColumnError("give either --cluster or --no-cluster, not both.")
+            given["cluster"] = None
+        for name, value in map(_mapped, picked["others"] or ()):
+            if name in given:
+                raise ColumnError(f"{name} is given twice: by its option and by --map, or by two.")
+            given[name] = value
+        for name in set(BOOLEAN) & set(given):
+            given[name] = given[name] and (condition(given[name]) or given[name])
+        for name in set(SEVERAL) & set(given):
+            if isinstance(given[name], list) and len(given[name]) == 1:
+                given[name] = given[name][0]
+        return cls(given=given, threshold=picked["threshold"])
+
+
+def _mapped(text: str) -> tuple[str, str | None]:
+    """The canonical name and the column of one --map; no column leaves it out."""
+    name, sign, value = text.partition("=")
+    name = name.strip().replace("-", "_")
+    if not sign:
+        raise ColumnError(f"--map {short(text)}: write it as canonical=column.")
+    if name not in KNOWN:
+        raise ColumnError(f"--map: no canonical column {name!r}. {did_you_mean(name, KNOWN)}")
+    return name, value or None
 
 
 def _option(name: str, kind: Any) -> inspect.Parameter:
     text = HELP.get(name, column(TRIALS, name).meaning)
     word = "COLUMN" if name not in BOOLEAN else "COLUMN|CONDITION"
-    flag = f"--{name.replace('_', '-')}"
-    made = typer.Option(flag, metavar=word, help=text, rich_help_panel=ABOUT_COLUMNS)
-    return _parameter(name, Annotated[kind, made], None)
+    made = panel(ABOUT_COLUMNS, f"--{name.replace('_', '-')}", text, word)
+    return parameter(name, Annotated[kind, made], None)
 
 
-def _parameter(name: str, annotation: Any, default: object) -> inspect.Parameter:
+def parameter(name: str, annotation: Any, default: object) -> inspect.Parameter:
+    """A parameter that is given by its name."""
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, annotation=annotation, default=default)
 
 
-def _column_options() -> dict[str, inspect.Parameter]:
-    made = {n: _option(n, list[str] | None if n in SEVERAL else str | None) for n in NAMED}
-    threshold = typer.Option(
-        "--threshold", help="Pass when score >= this.", rich_help_panel=ABOUT_COLUMNS
-    )
-    without = typer.Option(
-        "--no-cluster",
-        help="Every case stands alone, whatever columns there are.",
-        rich_help_panel=ABOUT_COLUMNS,
-    )
-    others = typer.Option(
-        "--map",
-        metavar="CANONICAL=COLUMN",
-        help="Any other column, as in attempt=try; attempt= leaves it out. Repeatable.",
-        rich_help_panel=ABOUT_COLUMNS,
-    )
-    made["threshold"] = _parameter("threshold", Annotated[float | None, threshold], None)
-    made["no_cluster"] = _parameter("no_cluster", Annotated[bool, without], False)
-    made["others"] = _parameter("others", Annotated[list[str] | None, others], None)
-    return made
+_THRESHOLD = panel(ABOUT_COLUMNS, "--threshold", "Pass when score >= this.")
+_NO_CLUSTER = panel(
+    ABOUT_COLUMNS, "--no-cluster", "Every case stands alone, whatever columns there are."
+)
+_MAP = panel(
+    ABOUT_COLUMNS,
+    "--map",
+    "Any other column, as in attempt=try; attempt= leaves it out. Repeatable.",
+    "CANONICAL=COLUMN",
+)
+_OTHER_COLUMNS: tuple[tuple[str, Any, object], ...] = (
+    ("threshold", Annotated[float | None, _THRESHOLD], None),
+    ("no_cluster", Annotated[bool, _NO_CLUSTER], False),
+    ("others", Annotated[list[str] | None, _MAP], None),
+)
 
 
-COLUMN_OPTIONS = _column_options()
+def takes_options(command: Command) -> Command:
+    """Give a command the options of its sets, each of which it gets as one argument.
 
-
-def takes_columns(command: Command) -> Command:
-    """Give a command the column options; it gets them as one argument, `columns`."""
+    A set is a class that lists its `options` and is made `of` what was given.
+    """
     own = inspect.signature(command, eval_str=True).parameters
-    kept = [parameter for name, parameter in own.items() if name != "columns"]
+    sets = {n: one.annotation for n, one in own.items() if hasattr(one.annotation, "options")}
+    options = {name: kind.options() for name, kind in sets.items()}
 
-    def with_columns(**given: Any) -> int:
-        picked = {name: given.pop(name) for name in COLUMN_OPTIONS}
-        return command(**given, columns=chosen(picked))
+    def with_options(**given: Any) -> int:
+        made = {
+            name: kind.of({one.name: given.pop(one.name) for one in options[name]})
+            for name, kind in sets.items()
+        }
+        return command(**given, **made)
 
     every = [
-        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for parameter in (*kept, *COLUMN_OPTIONS.values())
+        one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for one in (
+            *(one for name, one in own.items() if name not in sets),
+            *(one for several in options.values() for one in several),
+        )
     ]
-    with_columns.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
-    with_columns.__annotations__ = {p.name: p.annotation for p in every}
-    with_columns.__name__ = command.__name__
-    with_columns.__doc__ = command.__doc__
-    return with_columns
-
-
-def chosen(picked: dict[str, Any]) -> ColumnChoice:
-    """The columns behind the options.
-
-    Raises:
-        ColumnError: --map without an equals sign or with an unknown name, or a column twice.
-    """
-    given: dict[str, Any] = {name: picked[name] for name in NAMED if picked[name]}
-    if picked["no_cluster"]:
-        if "cluster" in given:
-            raise ColumnError("give either --cluster or --no-cluster, not both.")
-        given["cluster"] = None
-    for text in picked["others"] or ():
-        name, sign, value = text.partition("=")
-        name = name.strip().replace("-", "_")
-        if not sign:
-            raise ColumnError(f"--map {short(text)}: write it as canonical=column.")
-        if name not in KNOWN:
-            raise ColumnError(f"--map: no canonical column {name!r}. {did_you_mean(name, KNOWN)}")
-        if name in given:
-            raise ColumnError(f"{name} is given twice: by its option and by --map, or by two.")
-        given[name] = value or None
-    for name in set(BOOLEAN) & set(given):
-        given[name] = given[name] and (condition(given[name]) or given[name])
-    for name in set(SEVERAL) & set(given):
-        if isinstance(given[name], list) and len(given[name]) == 1:
-            given[name] = given[name][0]
-    return ColumnChoice(given=given, threshold=picked["threshold"])
+    with_options.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {one.name: one.annotation for one in every}
+    with_options.__name__ = command.__name__
+    with_options.__doc__ = command.__doc__
+    return with_options
 
 
 def unscored_of(words: list[str] | None) -> Any:
@@ -295,7 +331,8 @@ _OTHERS = (
 _CALL = re.compile(r"\btr\.\w+\(\.\.\., ([^()]*)\)")
 _ARGUMENT = re.compile(
     rf"\b({'|'.join([*NAMED, *_OTHERS])})="
-    r"""(\[[^\]]*\]|'[^']*'|"[^"]*"|pl\.col\("[^"]+"\) == "[^"]*"|[\d.]+|(?=[,) ]))"""
+    r"""(\[[^\]]*\]|'[^']*'|"[^"]*"|pl\.col\("[^"]+"\) == "[^"]*"|\d+(?:\.\d+)?|(?=[,). ]))"""
+    r"( of tr\.read)?"
 )
 
 
@@ -310,12 +347,13 @@ def as_options(message: str) -> str:
         >>> as_options("Keep one with tr.counts(..., by='repo').")
         'Keep one with --by repo.'
         >>> as_options("Name one with format= of tr.read.")
-        'Name one with --from of trialframe convert.'
-        >>> as_options("Choose metric='acc,none'.")
-        'Choose --metric acc,none.'
+        'Name one with --from.'
+        >>> as_options("Choose metric='acc,none' of tr.read.")
+        'Choose --scorer acc,none.'
+        >>> as_options('Read the rest with errors="collect" of tr.read.')
+        'Read the rest with --errors collect of trialframe convert.'
     """
-    said = _ARGUMENT.sub(_as_option, _CALL.sub(r"\1", message))
-    return said.replace(" of tr.read", " of trialframe convert")
+    return _ARGUMENT.sub(_as_option, _CALL.sub(r"\1", message))
 
 
 def _as_option(match: re.Match[str]) -> str:
@@ -327,4 +365,5 @@ def _as_option(match: re.Match[str]) -> str:
     else:
         parts = value.strip("[]").split(",") if value.startswith("[") else [value]
         words = [part.strip(f" {QUOTES}") for part in parts]
-    return " ".join(f"{flag} {shlex.quote(word)}" if word else flag for word in words)
+    said = " ".join(f"{flag} {shlex.quote(word)}" if word else flag for word in words)
+    return f"{said} of trialframe convert" if match[3] and match[1] == "errors" else said

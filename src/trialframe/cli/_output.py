@@ -7,14 +7,16 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
 from trialframe import _checks
+from trialframe.cli import _options as opt
 from trialframe.errors import ArgumentError, SourceError
 from trialframe.read._paths import files_of
 from trialframe.report.formats import FORMATS, encoded, format_of, replacing
 
 if TYPE_CHECKING:
+    import inspect
     from collections.abc import Callable, Sequence
 
     import polars as pl
@@ -22,6 +24,17 @@ if TYPE_CHECKING:
 
 PIPED_WIDTH = 120
 """Characters per line when nobody watches."""
+
+Format = Annotated[
+    str | None,
+    opt.panel(
+        opt.ABOUT_OUTPUT,
+        "--format",
+        "table, md, json, csv or parquet; the default is what the file's ending says.",
+        "FORMAT",
+        "-f",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +48,16 @@ class Output:
 
     kind: str
     path: Path | None = None
+
+    @classmethod
+    def options(cls) -> list[inspect.Parameter]:
+        """The options as parameters of a command."""
+        return [opt.parameter("format_", Format, None), opt.parameter("output", opt.To, None)]
+
+    @classmethod
+    def of(cls, picked: dict[str, Any]) -> Output:
+        """The format and the place that were asked for."""
+        return output_of(picked["format_"], picked["output"])
 
     @property
     def for_people(self) -> bool:

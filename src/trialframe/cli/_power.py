@@ -8,8 +8,8 @@ import polars as pl
 import typer
 
 from trialframe.cli import _options as opt
-from trialframe.cli._estimate import Units, loaded
-from trialframe.cli._output import output_of, say
+from trialframe.cli._output import Output, say
+from trialframe.cli._trials import Trials, loaded
 from trialframe.display import MISSING, shown
 from trialframe.errors import ArgumentError, short
 from trialframe.planning.exact import fewest_changes
@@ -28,31 +28,31 @@ Pilot = Annotated[
 
 
 def _number(flag: str, text: str, panel: str = ABOUT) -> Any:
-    return typer.Option(flag, metavar="NUMBER", help=text, rich_help_panel=panel)
+    return opt.panel(panel, flag, text, "NUMBER")
 
 
 def _list(flag: str, text: str) -> Any:
-    return typer.Option(flag, metavar="LIST", help=text, rich_help_panel=ABOUT_PLAN)
+    return opt.panel(ABOUT_PLAN, flag, text, "LIST")
 
 
 Baseline = Annotated[
-    str | None, typer.Option(metavar="CONFIG", help="Config of the pilot; the only one will do.")
+    str | None,
+    opt.panel(None, "--baseline", "Config of the pilot; the only one will do.", "CONFIG"),
 ]
-Candidate = Annotated[str | None, typer.Option(metavar="CONFIG", help="The other config.")]
-Metric = Annotated[str, typer.Option("--metric", "-m", help="A metric with one value per case.")]
+Candidate = Annotated[str | None, opt.panel(None, "--candidate", "The other config.", "CONFIG")]
 Effects = Annotated[list[str] | None, _list("--effect", "True differences, as 0.02,0.05.")]
 Cases = Annotated[list[str] | None, _list("--cases", "Numbers of shared cases, as 100,500.")]
-Trials = Annotated[
+PerSide = Annotated[
     list[str] | None,
     _list("--trials", "Trials per case and side: one number, or baseline,candidate."),
 ]
 Target = Annotated[float, _number("--power", "Power to reach.", ABOUT_PLAN)]
 Test = Annotated[
     str,
-    typer.Option(
+    opt.panel(
+        ABOUT_PLAN,
         "--test",
-        help="auto: mcnemar (exact) for single verdicts without clusters, else t; or z.",
-        rich_help_panel=ABOUT_PLAN,
+        "auto: mcnemar (exact) for single verdicts without clusters, else t; or z.",
     ),
 ]
 Alpha = Annotated[float, _number("--alpha", "Two-sided level.", ABOUT_PLAN)]
@@ -69,17 +69,19 @@ DesignEffect = Annotated[
 ]
 
 
-@opt.takes_columns
+@opt.takes_options
 def power(
     files: Pilot = None,
     *,
     columns: opt.Columns,
+    trials: Trials,
+    out: Output,
     baseline: Baseline = None,
     candidate: Candidate = None,
-    metric: Metric = "pass@1",
+    metric: opt.Metric = "pass@1",
     effect: Effects = None,
     cases: Cases = None,
-    trials: Trials = None,
+    per_side: PerSide = None,
     target: Target = 0.8,
     test: Test = "auto",
     alpha: Alpha = 0.05,
@@ -88,37 +90,22 @@ def power(
     correlation: Correlation = None,
     discordance: Discordance = None,
     design_effect: DesignEffect = None,
-    units: Units = "clusters",
-    unscored: opt.Unscored = None,
-    zeros: opt.Zeros = None,
-    keep: opt.Keep = "raise",
-    attempts: opt.Attempts = "raise",
-    format_: opt.Format = None,
-    output: opt.To = None,
+    units: opt.Units = "clusters",
 ) -> int:
     """Say how many cases show which difference, from a pilot or from assumptions."""
     from trialframe.report import text
 
-    out = output_of(format_, output)
     effects = _decimals(effect) or _possible(rate)
     sizes = opt.whole_numbers(cases, "--cases") or list(CASES)
     counts = None
     if files:
-        counts = loaded(
-            files,
-            columns,
-            by=None,
-            zeros=zeros,
-            unscored=opt.unscored_of(unscored),
-            keep=keep,
-            attempts=attempts,
-        ).counts
+        counts = loaded(files, columns, trials).counts
     plan: dict[str, Any] = {
         "baseline": baseline,
         "candidate": candidate,
         "metric": metric,
         "units": units,
-        "trials": _trials(trials),
+        "trials": _trials(per_side),
         "rate": rate,
         "icc": icc,
         "correlation": correlation,

@@ -9,8 +9,8 @@ import typer
 
 from trialframe import _checks
 from trialframe.cli import _options as opt
-from trialframe.cli._estimate import loaded
-from trialframe.cli._output import output_of, say
+from trialframe.cli._output import Output, say
+from trialframe.cli._trials import Trials, loaded
 from trialframe.display import interval, shown
 from trialframe.errors import ArgumentError, TrialsError, listed
 from trialframe.reliability.components import VarianceComponents, variance_components
@@ -20,89 +20,50 @@ from trialframe.reliability.rollouts import status_columns
 TABLES = ("components", "d-study", "icc")
 ABOUT = "Reliability"
 
-K = Annotated[int, typer.Option("-k", help="Rollouts drawn.", rich_help_panel=ABOUT)]
+K = Annotated[int, opt.panel(ABOUT, "-k", "Rollouts drawn.")]
 Status = Annotated[
     str | None,
-    typer.Option(
-        metavar="COLUMN", help="pass, fail or security_fail, for --passed.", rich_help_panel=ABOUT
-    ),
-]
-Level = Annotated[
-    float, typer.Option(help="Nominal coverage of the intervals.", rich_help_panel=ABOUT)
-]
-Units = Annotated[
-    str,
-    typer.Option(
-        metavar="WORD", help="clusters if there are some, or cases.", rich_help_panel=ABOUT
-    ),
-]
-Short = Annotated[
-    str,
-    typer.Option(
-        "--short",
-        metavar="WORD",
-        help="Cases with fewer than k trials: null (dropped), clamp, min, rate, raise.",
-        rich_help_panel=ABOUT,
-    ),
+    opt.panel(ABOUT, "--status", "pass, fail or security_fail, for --passed.", "COLUMN"),
 ]
 Method = Annotated[
     str,
-    typer.Option(
-        metavar="WORD", help="auto, anova, unweighted (means) or reml.", rich_help_panel=ABOUT
-    ),
+    opt.panel(ABOUT, "--method", "auto, anova, unweighted (means) or reml.", "WORD"),
 ]
 Measure = Annotated[
     str,
-    typer.Option(metavar="NAME", help="passed, score, tests_share...", rich_help_panel=ABOUT),
+    opt.panel(ABOUT, "--measure", "passed, score, tests_share...", "NAME"),
 ]
 Which = Annotated[
     str | None,
-    typer.Option(
-        "--table",
-        metavar="NAME",
-        help="Only this one: components (CSV, JSON, Parquet), d-study or icc.",
-        rich_help_panel=ABOUT,
+    opt.panel(
+        ABOUT, "--table", "Only this one: components (CSV, JSON, Parquet), d-study or icc.", "NAME"
     ),
 ]
 Numbers = Annotated[
     list[str] | None,
     typer.Option(metavar="N", help="For the D-study, as in 50,200.", rich_help_panel=ABOUT),
 ]
-Resamples = Annotated[int, typer.Option(help="Bootstrap resamples.", rich_help_panel=ABOUT)]
 
 
-@opt.takes_columns
+@opt.takes_options
 def reliability(
     files: opt.Files,
     *,
     columns: opt.Columns,
+    trials: Trials,
+    out: Output,
     k: K = 5,
     status: Status = None,
     by: opt.By = None,
-    level: Level = 0.95,
-    short_cases: Short = "null",
-    units: Units = "clusters",
-    unscored: opt.Unscored = None,
-    zeros: opt.Zeros = None,
-    keep: opt.Keep = "raise",
-    attempts: opt.Attempts = "raise",
-    format_: opt.Format = None,
-    output: opt.To = None,
+    level: opt.Level = 0.95,
+    short_cases: opt.Short = "null",
+    units: opt.Units = "clusters",
 ) -> int:
     """Give reliability@k and secure_reliability@k beside pass^k, strict resolution and cost."""
     from trialframe.report import text
 
-    out = output_of(format_, output)
-    policy = opt.unscored_of(unscored)
-    found = loaded(
-        files,
-        columns if status is None else _worded(columns, status),
-        by=by,
-        zeros=zeros,
-        unscored=policy,
-        keep=keep,
-        attempts=attempts,
-    ).counts
+    named = columns if status is None else _worded(columns, status)
+    found = loaded(files, named, trials, by=by).counts
     if status is not None and not int(found.frame["n"].sum()):
         raise TrialsError(
             f"no value of {status!r} is pass, fail or security_fail. A column of true and false "
@@ -130,40 +91,32 @@ def _worded(columns: opt.Columns, status: str) -> opt.Columns:
     if given or columns.threshold is not None:
         raise ArgumentError(f"status: give it or {listed(given or ['threshold'])}, not both.")
     made = {**columns.given, **status_columns(status)}
-    return opt.ColumnChoice(given=made, threshold=None)
+    return opt.Columns(given=made, threshold=None)
 
 
-@opt.takes_columns
+@opt.takes_options
 def gstudy(
     files: opt.Files,
     *,
     columns: opt.Columns,
+    trials: Trials,
+    out: Output,
     method: Method = "auto",
     measure: Measure = "passed",
     d_cases: Numbers = None,
     d_runs: Numbers = None,
-    units: Units = "clusters",
-    level: Level = 0.95,
-    resamples: Resamples = 1000,
+    units: opt.Units = "clusters",
+    level: opt.Level = 0.95,
+    resamples: opt.Resamples = 1000,
     seed: opt.Seed = 0,
     which: Which = None,
-    unscored: opt.Unscored = None,
-    zeros: opt.Zeros = None,
-    keep: opt.Keep = "raise",
-    attempts: opt.Attempts = "raise",
-    format_: opt.Format = None,
-    output: opt.To = None,
 ) -> int:
     """Split the variance into configs, cases, their interaction and runs, with a D-study."""
     from trialframe.report import text
 
     if which is not None:
         _checks.one_of(which, "table", TABLES)
-    out = output_of(format_, output)
-    policy = opt.unscored_of(unscored)
-    counts = loaded(
-        files, columns, by=None, zeros=zeros, unscored=policy, keep=keep, attempts=attempts
-    ).counts
+    counts = loaded(files, columns, trials).counts
     found = variance_components(
         counts,
         method=method,

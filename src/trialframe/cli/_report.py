@@ -4,97 +4,77 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import polars as pl
-import typer
 
 from trialframe.audit import audit
 from trialframe.cli import _options as opt
 from trialframe.cli._compare import ABOUT
-from trialframe.cli._estimate import Level, Resamples, Units, loaded
 from trialframe.cli._output import Output, say
+from trialframe.cli._trials import Loaded, Trials, loaded
 from trialframe.errors import ArgumentError
 from trialframe.report.page.content import Asked, page_of
 from trialframe.report.page.make import TITLE, format_of, needed, rendered
 
-if TYPE_CHECKING:
-    from trialframe.cli._estimate import Loaded
-
-Title = Annotated[str, typer.Option(help="Heading of the report.")]
-Metric = Annotated[
-    str, typer.Option("--metric", "-m", help="A metric with one value per case, such as pass^5.")
-]
+Title = Annotated[str, opt.panel(None, "--title", "Heading of the report.")]
 Baseline = Annotated[
     str | None,
-    typer.Option(
-        metavar="CONFIG", help="Compare all others with this config.", rich_help_panel=ABOUT
-    ),
+    opt.panel(ABOUT, "--baseline", "Compare all others with this config.", "CONFIG"),
 ]
 Candidate = Annotated[
     str | None,
-    typer.Option(
-        metavar="CONFIG", help="Compare this one only, case by case.", rich_help_panel=ABOUT
-    ),
+    opt.panel(ABOUT, "--candidate", "Compare this one only, case by case.", "CONFIG"),
 ]
 Adjust = Annotated[
     str,
-    typer.Option(
-        metavar="WORD",
-        help="Adjust p-values of many configs: holm, max-t, bh, or none.",
-        rich_help_panel=ABOUT,
+    opt.panel(
+        ABOUT, "--adjust", "Adjust p-values of many configs: holm, max-t, bh, or none.", "WORD"
     ),
 ]
 Gate = Annotated[
     bool,
-    typer.Option(
+    opt.panel(
+        ABOUT,
         "--gate",
-        help="Decide as well whether to ship the candidate; exit code 1 unless it ships.",
-        rich_help_panel=ABOUT,
+        "Decide as well whether to ship the candidate; exit code 1 unless it ships.",
     ),
 ]
 Format = Annotated[
     str | None,
-    typer.Option(
+    opt.panel(
+        opt.ABOUT_OUTPUT,
         "--format",
+        "html or md; the default is what the file's ending says, else html.",
+        "FORMAT",
         "-f",
-        metavar="FORMAT",
-        help="html or md; the default is what the file's ending says, else html.",
-        rich_help_panel=opt.ABOUT_OUTPUT,
     ),
 ]
 To = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Write there, and only when all went well.",
-        rich_help_panel=opt.ABOUT_OUTPUT,
+    opt.panel(
+        opt.ABOUT_OUTPUT, "--output", "Write there, and only when all went well.", "FILE", "-o"
     ),
 ]
 
 
-@opt.takes_columns
+@opt.takes_options
 def report(
     files: opt.Files,
     *,
     columns: opt.Columns,
+    trials: Trials,
     title: Title = TITLE,
-    metric: Metric = "pass@1",
+    metric: opt.Metric = "pass@1",
     by: opt.By = None,
     baseline: Baseline = None,
     candidate: Candidate = None,
     adjust: Adjust = "holm",
     gate: Gate = False,
-    level: Level = 0.95,
-    units: Units = "clusters",
-    resamples: Resamples = 10_000,
+    level: opt.Level = 0.95,
+    units: opt.Units = "clusters",
+    resamples: opt.Resamples = 10_000,
     seed: opt.Seed = 0,
-    unscored: opt.Unscored = None,
-    zeros: opt.Zeros = None,
-    keep: opt.Keep = "raise",
-    attempts: opt.Attempts = "raise",
     format_: Format = None,
     output: To = None,
 ) -> int:
@@ -110,15 +90,7 @@ def report(
         )
     needed(kind)
     groups = tuple(opt.parts(by))
-    data = loaded(
-        files,
-        columns,
-        by=list(groups),
-        zeros=zeros,
-        unscored=opt.unscored_of(unscored),
-        keep=keep,
-        attempts=attempts,
-    )
+    data = loaded(files, columns, trials, by=list(groups))
     asked = Asked.checked(
         title=title,
         sources=tuple(files),
@@ -133,7 +105,7 @@ def report(
         resamples=resamples,
         seed=seed,
     )
-    page = page_of(data.counts, asked, _findings(data, columns.threshold))
+    page = page_of(data.counts, asked, _findings(data))
     text = rendered(page, kind)
     Output(kind=kind, path=output).write_bytes(text.encode())
     if output is not None:
@@ -141,11 +113,10 @@ def report(
     return page.exit_code
 
 
-def _findings(data: Loaded, threshold: float | None) -> pl.DataFrame | None:
+def _findings(data: Loaded) -> pl.DataFrame | None:
     """What the audit finds in the trials, said in options; None where the files hold counts."""
-    mapping = data.counts.mapping
-    if mapping is None or "n" in mapping["column"].to_list():
+    if data.plan.shape == "counts":
         return None
-    found = audit(data.frame, threshold=threshold, **data.columns)
+    found = audit(data.frame, **data.columns)
     words = [opt.as_options(line).replace('show="all"', "audit --all") for line in found["remedy"]]
     return found.with_columns(pl.Series("remedy", words, pl.String))

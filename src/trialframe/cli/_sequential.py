@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 import polars as pl
-import typer
 
 from trialframe.cli import _options as opt
 from trialframe.cli._compare import Words, sides
-from trialframe.cli._estimate import loaded
-from trialframe.cli._output import output_of, say
+from trialframe.cli._output import Output, say
+from trialframe.cli._trials import Reading, Trials, given, loaded
 from trialframe.planning.next_trials import next_trials as planned
 from trialframe.planning.sequential import Sequential
 from trialframe.planning.sequential import sequential as followed
@@ -19,53 +18,47 @@ ABOUT = "Looking as it comes in"
 
 Order = Annotated[
     str,
-    typer.Option(metavar="COLUMN", help="When a trial was run.", rich_help_panel=ABOUT),
+    opt.panel(ABOUT, "--order", "When a trial was run.", "COLUMN"),
 ]
 First = Annotated[
     int,
-    typer.Option(
-        metavar="K",
-        help="The first K trials make an outcome; fixed beforehand.",
-        rich_help_panel=ABOUT,
-    ),
+    opt.panel(ABOUT, "--first", "The first K trials make an outcome; fixed beforehand.", "K"),
 ]
 Verdictless = Annotated[
     str,
-    typer.Option(
+    opt.panel(
+        opt.ABOUT_TRIALS,
         "--unscored",
-        metavar="POLICY",
-        help="Cases with a trial without verdict: exclude, or fail.",
-        rich_help_panel=opt.ABOUT_TRIALS,
+        "Cases with a trial without verdict: exclude, or fail.",
+        "POLICY",
     ),
 ]
 BreakCost = Annotated[
     float | None,
-    typer.Option(help="What a loss costs in wins: do the wins pay?", rich_help_panel=ABOUT),
+    opt.panel(ABOUT, "--break-cost", "What a loss costs in wins: do the wins pay?"),
 ]
-Alpha = Annotated[
-    float, typer.Option(help="Chance of a wrong verdict, at any time.", rich_help_panel=ABOUT)
-]
-Budget = Annotated[int, typer.Option(help="Trials to give away.", rich_help_panel=ABOUT)]
+Alpha = Annotated[float, opt.panel(ABOUT, "--alpha", "Chance of a wrong verdict, at any time.")]
+Budget = Annotated[int, opt.panel(ABOUT, "--budget", "Trials to give away.")]
 Baseline = Annotated[
-    str | None, typer.Option(metavar="CONFIG", help="Only this config, or the first of two.")
+    str | None, opt.panel(None, "--baseline", "Only this config, or the first of two.", "CONFIG")
 ]
 Candidate = Annotated[
-    str | None, typer.Option(metavar="CONFIG", help="The config to tell from the baseline.")
+    str | None, opt.panel(None, "--candidate", "The config to tell from the baseline.", "CONFIG")
 ]
 
 
-@opt.takes_columns
+@opt.takes_options
 def sequential(
     words: Words = None,
     *,
     columns: opt.Columns,
+    trials: Reading,
+    out: Output,
     order: Order = "started_at",
     first: First = 1,
     break_cost: BreakCost = None,
     alpha: Alpha = 0.05,
     unscored: Verdictless = "exclude",
-    format_: opt.Format = None,
-    output: opt.To = None,
 ) -> int:
     """Compare two configs while cases still come in; look as often as you like.
 
@@ -73,10 +66,10 @@ def sequential(
     """
     from trialframe.report import text
 
-    out = output_of(format_, output)
     files, baseline, candidate = sides("sequential", words)
+    data = given(files, columns, trials)
     found = followed(
-        files,
+        data.frame,
         baseline,
         candidate,
         order=order,
@@ -84,8 +77,7 @@ def sequential(
         unscored=unscored,
         break_cost=break_cost,
         alpha=alpha,
-        threshold=columns.threshold,
-        **columns.arguments(),
+        **data.columns,
     )
     lines, rows = [found.claim, *(f"- {caution}" for caution in found.warnings)], _rows(found)
     out.write(
@@ -120,34 +112,22 @@ def _rows(found: Sequential) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["quantity", "value"], orient="row")
 
 
-@opt.takes_columns
+@opt.takes_options
 def next_trials(
     files: opt.Files,
     *,
     columns: opt.Columns,
+    trials: Trials,
+    out: Output,
     budget: Budget,
     baseline: Baseline = None,
     candidate: Candidate = None,
     alpha: Alpha = 0.05,
-    unscored: opt.Unscored = None,
-    keep: opt.Keep = "raise",
-    attempts: opt.Attempts = "raise",
-    format_: opt.Format = None,
-    output: opt.To = None,
 ) -> int:
     """Say which cases to try again, and how often, within a budget of trials."""
     from trialframe.report import text
 
-    out = output_of(format_, output)
-    counts = loaded(
-        files,
-        columns,
-        by=None,
-        zeros=None,
-        unscored=opt.unscored_of(unscored),
-        keep=keep,
-        attempts=attempts,
-    ).counts
+    counts = loaded(files, columns, trials).counts
     table = planned(counts, budget=budget, baseline=baseline, candidate=candidate, alpha=alpha)
     shown = ("config", "case", "trials", "status", "needed", "n", "c", "rate", "low", "high")
     rows = table.filter(pl.col("trials") > 0).select(shown)
