@@ -24,9 +24,10 @@ Everything public, with examples. `import trialframe as tr`.
 
 FORMATS = """# Log formats
 
-What `tr.read` and `trialframe convert` recognise, and where each column comes from. `passed` is
-true, false or null for not scored; `outcome` says how a trial ended; a trial number that a log does
-not hold is made from the order of rows and marked by `trial_made`.
+What `tr.read` and every command that takes trials recognise, and where each column comes from.
+`passed` is true, false or null for not scored; `outcome` says how a trial ended; a trial number
+that a log does not hold is made from the order of rows and marked by `trial_made`. On the command
+line `--from` names a format, and `--scorer` one of several scores.
 """
 
 
