@@ -17,13 +17,14 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 import trialframe as tr
 from trialframe.errors import ArgumentError, SourceError, TrialframeError, TrialsError
-from trialframe.read import _bounded
+from trialframe.read._archive import Archive
 from trialframe.read._formats import LOGS
+from trialframe.read._inspect_scores import value_to_float
 from trialframe.read._known import recognised
-from trialframe.read.inspect_log import value_to_float
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -182,7 +183,7 @@ def test_columns_hold_what_the_log_says() -> None:
     row = frame.row(
         by_predicate=(pl.col("case") == "toy_sums/long") & (pl.col("trial") == 1), named=True
     )
-    with _bounded.Archive(FIXTURES / "epochs3.eval") as archive:
+    with Archive(FIXTURES / "epochs3.eval") as archive:
         run = archive.json("header.json")["eval"]
         summaries = archive.json("summaries.json")
     told = next(one for one in summaries if (one["id"], one["epoch"]) == ("long", 1))
@@ -207,6 +208,19 @@ def test_columns_hold_what_the_log_says() -> None:
     errors = frame.filter(pl.col("error").is_not_null())
     assert errors["error"].str.starts_with("RuntimeError('calculator").all()
     assert frame["duration_ms"].dtype == frame["tokens_in"].dtype == pl.Int64
+
+
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.eval")), ids=lambda path: path.name)
+def test_summaries_with_nan_are_read_as_those_without(path: Path, tmp_path: Path) -> None:
+    noisy = tmp_path / path.name
+    with Archive(path) as old, zipfile.ZipFile(noisy, "w") as new:
+        for name in old.names:
+            value = old.json(name)
+            if "summaries" in name:
+                value = [one | {"noise": math.nan} for one in value]
+            new.writestr(name, json.dumps(value))
+    want, got = (rows(one, metric="verdict").drop("log") for one in (path, noisy))
+    assert_frame_equal(got, want)
 
 
 SHARED = {  # rows, passes, fails, not scored, for the scorer named

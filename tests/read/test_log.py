@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
+from itertools import compress
+from operator import not_
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trialframe.read._log import Log
-from trialframe.read._take import Take, at_once
+from trialframe.read._take import Take, all_at, at_once
 
+ZONES = st.integers(-23 * 60, 23 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 SCALARS = st.one_of(
     st.none(),
     st.booleans(),
@@ -39,13 +43,68 @@ def test_columns_madeat_once_are_those_made_one_by_one(
     records: list[dict[str, Any]], column: str, path: str, factor: float
 ) -> None:
     take = Take(column=column, path=path, factor=factor)
-    log = Log(path=Path("x.json"), strict=False)
-    placed = [(f"row {i}", record) for i, record in enumerate(records)]
-    kept, slow = log._one_by_one(placed, (take,))
-    fast = at_once(records, (take,))
+    found = all_at(records, take.place)
+    fast = at_once((take,), lambda _: found)
     if fast is not None:
-        assert kept == records
-        assert fast[0].equals(slow[0], check_dtypes=True, null_equal=True)
+        slow = [take.cast(value) for value in found]  # raises where a record would be skipped
+        want = pl.Series(column, slow, dtype=take.kind)
+        assert fast[0].equals(want, check_dtypes=True, null_equal=True)
+
+
+@given(
+    records=st.lists(st.fixed_dictionaries({"a": SCALARS, "trial": SCALARS}), max_size=5),
+    column=st.sampled_from(["case", "score", "passed", "duration_ms", "started_at"]),
+)
+def test_records_that_do_not_fit_are_left_out_alone(
+    records: list[dict[str, Any]], column: str
+) -> None:
+    fields = (Take(column=column, path="a"), Take(column="trial", path="trial"))
+    fit = [all(fits(take, record) for take in fields) for record in records]
+    good = list(compress(records, fit))
+    log = Log(path=Path("x.json"), strict=False, threshold=0.5)
+    extras = {"note": [str(record) for record in records]}
+    values = {take.column: all_at(records, take.path) for take in fields}
+    score = {} if column in {"score", "passed"} else {"passed": [True] * len(records)}
+    every = (*fields, *(Take(column=name, path="") for name in score))
+    places = [f"row {row}" for row in range(len(records))]
+    frame = log.columns(places, values | score, every, extras)
+    want = [str(record) for record in good]
+    assert (frame["note"].to_list() if records else []) == want
+    assert frame[column].to_list() == [fields[0].value(record) for record in good]
+    assert [place for place, _ in log.unread] == list(compress(places, map(not_, fit)))
+
+
+def fits(take: Take, record: dict[str, Any]) -> bool:
+    try:
+        take.value(record)
+    except ValueError:
+        return False
+    return True
+
+
+@given(
+    st.lists(
+        st.none()
+        | st.datetimes(timezones=st.just(UTC)).map(lambda at: at.isoformat())
+        | st.datetimes(timezones=st.just(UTC)).map(lambda at: f"{at:%Y-%m-%dT%H:%M:%SZ}")
+        | st.datetimes(timezones=ZONES).map(lambda at: at.isoformat())
+        | st.datetimes().map(str)
+        | st.dates().map(str),
+        max_size=4,
+    )
+)
+def test_time_stamps_are_those_of_python(texts: list[str | None]) -> None:
+    take = Take(column="started_at", path="at")
+    try:
+        want = [take.cast(text) for text in texts]
+    except ValueError:  # a zone takes it out of the years that Python knows
+        return
+    found = at_once((take,), lambda _: texts)
+    assert found is not None
+    assert found[0].dtype == take.kind
+    assert [None if at is None else at.isoformat() for at in found[0].to_list()] == [
+        None if at is None else at.isoformat() for at in want
+    ]
 
 
 def test_plain_records_are_madeat_once() -> None:
@@ -57,9 +116,11 @@ def test_plain_records_are_madeat_once() -> None:
         Take(column="started_at", path="row.at"),
     )
     row = {"id": 7, "seconds": 2, "ok": True, "points": 0.5, "at": "2026-01-01T00:00:00Z"}
-    found = at_once([{"row": row}, {"row": {}}], fields)
+    rows = [{"row": row}, {"row": {}}]
+    found = at_once(fields, lambda take: all_at(rows, take.place))
     assert found is not None
     assert [column.to_list()[1] for column in found] == [None] * 5
     first = [column[0] for column in found]
     assert first == ["7", 2000, True, 0.5, datetime(2026, 1, 1, tzinfo=UTC)]
-    assert at_once([{"row": row | {"ok": "yes"}}], fields) is None
+    odd = [{"row": row | {"ok": "yes"}}]
+    assert at_once(fields, lambda take: all_at(odd, take.place)) is None

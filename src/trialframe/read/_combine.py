@@ -32,6 +32,7 @@ class Raw:
         scans: what is known of each.
         taken: Of logs, where in the log each column comes from.
         unread: Of logs, what could not be read: file, place and reason.
+        rows: Of logs, the frame, which is in memory.
     """
 
     frame: pl.LazyFrame
@@ -41,6 +42,7 @@ class Raw:
     scans: tuple[Scan, ...] = ()
     taken: Mapping[str, Take] = field(default_factory=dict)
     unread: pl.DataFrame | None = None
+    rows: pl.DataFrame | None = None
 
     def respelled(self) -> frozenset[str]:
         """Columns of CSV files that would not read as written if they were taken for numbers."""

@@ -11,7 +11,7 @@ import operator
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
@@ -131,9 +131,11 @@ def resolve(
         parts = (value or "",) if isinstance(value, str | None) else value
         if not isinstance(parts, Sequence) or not all(isinstance(part, str) for part in parts):
             raise ColumnError(f"{name}={short(value)}: give the name of a column or an expression.")
+    taken = {s for v in columns.values() for s in ([v] if isinstance(v, str) else v or ())}
+    normal = {name: _normal(name) for name in kinds if name not in taken}
     found: dict[str, Field] = {}
     for spec in wanted.values():
-        field = _match(spec, kinds, columns)
+        field = _match(spec, kinds, columns, normal)
         if field is not None:
             found[spec.name] = field
     is_counts = threshold is None and _is_counts(found, columns)
@@ -161,6 +163,7 @@ def _stale(found: dict[str, Field]) -> frozenset[str]:
     return frozenset(made.sources)
 
 
+@lru_cache(maxsize=4096)
 def _normal(name: str) -> str:
     """A name as aliases are written; letters of any script stay, so score.正确 is no score."""
     before, dot, after = name.rpartition(".")
@@ -169,14 +172,15 @@ def _normal(name: str) -> str:
     return re.sub(r"[\W_]+", "_", name.lower()).strip("_")
 
 
-def _match(spec: Column, kinds: Mapping[str, str], columns: Mapping[str, Any]) -> Field | None:
+def _match(
+    spec: Column, kinds: Mapping[str, str], columns: Mapping[str, Any], normal: Mapping[str, str]
+) -> Field | None:
+    """The field of a column: as given, else by the names that nothing else was given for."""
     if spec.name in columns:
         given = columns[spec.name]
         return None if given is None else _given(spec, kinds, given)
-    taken = {s for v in columns.values() for s in ([v] if isinstance(v, str) else v or ())}
-    if spec.name in kinds and spec.name not in taken:
+    if spec.name in normal:
         return _field(spec, spec.name, kinds, how="name")
-    normal = {name: _normal(name) for name in kinds if name not in taken}
     candidates = [name for name, plain in normal.items() if plain == spec.name]
     candidates = candidates or [name for name, plain in normal.items() if plain in spec.aliases]
     if len(candidates) == 1:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+import msgspec
 
 from trialframe.errors import SourceError, short
 from trialframe.read import _bounded
+from trialframe.read._archive import Archive
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from trialframe.read._log import Log
 
-    Placed = tuple[str, dict[str, Any]]
+Made = TypeVar("Made", bound=msgspec.Struct)
 
 logger = logging.getLogger("trialframe")
 
@@ -24,19 +29,68 @@ SUMMARIES = "summaries.json"
 JOURNAL = "_journal/summaries/"
 SAMPLES = "samples/"
 
-LIGHT = (
-    "id",
-    "epoch",
-    "scores",
-    "metadata",
-    "model_usage",
-    "role_usage",
-    "started_at",
-    "total_time",
-    "working_time",
-    "invalidation",
-)
-"""What is kept of a whole sample as it is."""
+
+class Score(msgspec.Struct, kw_only=True, gc=False):
+    """What one scorer says of a sample."""
+
+    value: Any = None
+    reason: Any = None
+    metadata: Any = None
+
+
+class Usage(msgspec.Struct, kw_only=True, gc=False):
+    """What one model was asked and said."""
+
+    input_tokens: Any = None
+    output_tokens: Any = None
+    total_tokens: Any = None
+    input_tokens_cache_read: Any = None
+    input_tokens_cache_write: Any = None
+    total_cost: Any = None
+
+
+class Sample(msgspec.Struct, kw_only=True, gc=False):
+    """What a summary holds of a sample, without what was asked and said."""
+
+    id: Any = None
+    epoch: Any = None
+    scores: dict[str, Score | None] | None = None
+    metadata: Any = None
+    model_usage: dict[str, Usage] | None = None
+    role_usage: dict[str, Usage] | None = None
+    started_at: Any = None
+    total_time: Any = None
+    working_time: Any = None
+    invalidation: Any = None
+    error: Any = None
+    limit: Any = None
+    retries: Any = None
+
+
+_ROWS = msgspec.json.Decoder(list[Sample])
+"""Reads summaries without the parts that nobody wants, and with little for the collector to do."""
+
+
+class Numbered(Sequence[str]):
+    """Places in a list of the file, each written when somebody asks for it."""
+
+    def __init__(self, name: str, numbers: Sequence[int]) -> None:
+        """Take the name of the list, and the positions."""
+        self.name, self.numbers = name, numbers
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.numbers)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> Numbered: ...
+    def __getitem__(self, place: int | slice) -> str | Numbered:
+        """One of them, or some."""
+        if isinstance(place, slice):
+            return Numbered(self.name, self.numbers[place])
+        return f"{self.name}[{self.numbers[place]}]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +99,18 @@ class Run:
 
     Attributes:
         header: What holds for all samples: eval, plan, status, results.
-        samples: Summaries of the samples, each with its place in the file.
+        samples: Summaries of the samples.
+        places: Where each of them is in the file.
     """
 
     header: Mapping[str, Any]
-    samples: Sequence[Placed]
+    samples: Sequence[Sample]
+    places: Sequence[str]
+
+    def only(self, rows: Sequence[int]) -> Run:
+        """The run with some of its samples."""
+        samples = [self.samples[row] for row in rows]
+        return replace(self, samples=samples, places=[self.places[row] for row in rows])
 
 
 def run_of(log: Log) -> Run:
@@ -59,14 +120,16 @@ def run_of(log: Log) -> Run:
         SourceError: It is no log of Inspect.
     """
     if _bounded.head(log.path, 4) == b"PK\x03\x04":
-        with _bounded.Archive(log.path) as archive:
-            header, samples = _of_archive(log, archive)
+        with Archive(log.path) as archive:
+            run = _of_archive(log, archive)
     else:
         header = _object(log, log.json(), "the document")
-        rows = log.items(header.pop("samples", None) or [], "samples")
-        samples = [(f"samples[{number}]", light(row, header)) for number, row in rows]
-    _object(log, header.get("eval"), "eval")
-    return Run(header=header, samples=list(_latest(log, samples)))
+        rows = list(log.items(header.pop("samples", None) or [], "samples"))
+        samples = [light(row, header) for _, row in rows]
+        places = Numbered("samples", [number for number, _ in rows])
+        run = Run(header=header, samples=samples, places=places)
+    _object(log, run.header.get("eval"), "eval")
+    return _latest(log, run)
 
 
 def _object(log: Log, value: Any, place: str) -> dict[str, Any]:
@@ -78,7 +141,7 @@ def _object(log: Log, value: Any, place: str) -> dict[str, Any]:
     )
 
 
-def _of_archive(log: Log, archive: _bounded.Archive) -> tuple[dict[str, Any], list[Placed]]:
+def _of_archive(log: Log, archive: Archive) -> Run:
     """The header, and summaries; where these do not hold enough, then the samples themselves."""
     names = archive.names
     if HEADER in names:
@@ -87,28 +150,63 @@ def _of_archive(log: Log, archive: _bounded.Archive) -> tuple[dict[str, Any], li
         header = _object(log, archive.json(START), START) | {"status": "started"}
     journal = [name for name in names if name.startswith(JOURNAL)]
     journal.sort(key=lambda name: (len(name), name))  # 2.json before 10.json
-    samples = _summaries(log, archive, [SUMMARIES] if SUMMARIES in names else journal)
-    enough = _enough(header, [sample for _, sample in samples])
-    known = {f"{SAMPLES}{row.get('id')}_epoch_{row.get('epoch')}.json" for _, row in samples}
-    wanted = [n for n in names if n.startswith(SAMPLES) and not (enough and n in known)]
-    samples += _whole(log, archive, wanted, header)
-    return header, samples
+    samples, places = _summaries(log, archive, [SUMMARIES] if SUMMARIES in names else journal)
+    enough = _enough(header, samples)
+    known = {f"{SAMPLES}{row.id}_epoch_{row.epoch}.json" for row in samples if enough}
+    others = set(names) - known
+    wanted = [name for name in names if name in others and name.startswith(SAMPLES)]
+    if wanted:
+        whole = list(_whole(log, archive, wanted, header))
+        samples = [*samples, *(sample for _, sample in whole)]
+        places = [*places, *(place for place, _ in whole)]
+    return Run(header=header, samples=samples, places=places)
 
 
-def _summaries(log: Log, archive: _bounded.Archive, members: Iterable[str]) -> list[Placed]:
-    samples: list[Placed] = []
+def _summaries(
+    log: Log, archive: Archive, members: Iterable[str]
+) -> tuple[Sequence[Sample], Sequence[str]]:
+    found: list[tuple[Sequence[Sample], Sequence[str]]] = []
     for member in members:
         try:
-            rows = log.items(archive.json(member), member)
-            samples += [(f"{member}[{number}]", row) for number, row in rows]
+            found.append(_rows(log, archive.read(member), member))
         except SourceError as error:
             log.skip(member, str(error))  # the samples themselves may still be there
-    return samples
+    if len(found) == 1:
+        return found[0]
+    return [*chain(*(samples for samples, _ in found))], [*chain(*(places for _, places in found))]
+
+
+def _rows(log: Log, data: bytes, member: str) -> tuple[Sequence[Sample], Sequence[str]]:
+    try:
+        samples = _ROWS.decode(data)
+        return samples, Numbered(member, range(len(samples)))
+    except (msgspec.MsgspecError, RecursionError):  # NaN among others
+        rows = list(log.items(_bounded.parsed(data, f"{log.path}: {member}"), member))
+        return [_sample(row) for _, row in rows], Numbered(member, [number for number, _ in rows])
+
+
+def _sample(row: Mapping[str, Any]) -> Sample:
+    """A sample from any JSON: what has the shape of no version stays as it is."""
+    sample = _made(Sample, row)
+    sample.scores = _each(Score, sample.scores)
+    sample.model_usage = _each(Usage, sample.model_usage)
+    sample.role_usage = _each(Usage, sample.role_usage)
+    return sample
+
+
+def _made(kind: type[Made], row: Mapping[str, Any]) -> Made:
+    return kind(**{name: row.get(name) for name in kind.__struct_fields__})
+
+
+def _each(kind: type[Made], found: Any) -> Any:
+    if not isinstance(found, dict):
+        return found
+    return {n: _made(kind, row) if isinstance(row, dict) else row for n, row in found.items()}
 
 
 def _whole(
-    log: Log, archive: _bounded.Archive, members: Iterable[str], header: Mapping[str, Any]
-) -> Iterator[Placed]:
+    log: Log, archive: Archive, members: Iterable[str], header: Mapping[str, Any]
+) -> Iterator[tuple[str, Sample]]:
     for member in members:
         try:
             sample = _object(log, archive.json(member), member)
@@ -118,32 +216,32 @@ def _whole(
             yield member, light(sample, header)
 
 
-def _enough(header: Mapping[str, Any], samples: Sequence[Mapping[str, Any]]) -> bool:
+def _enough(header: Mapping[str, Any], samples: Sequence[Sample]) -> bool:
     """Whether summaries hold verdicts and usage: those of old versions, and of some runs, do not.
 
     Nor do they say which samples somebody declared invalid later.
     """
-    if header.get("invalidated") or not any("model_usage" in sample for sample in samples):
+    used = any(sample.model_usage is not None for sample in samples)
+    if header.get("invalidated") or not used:
         return False
     wanted = (header.get("results") or {}).get("scores")
-    return not wanted or any(sample.get("scores") for sample in samples)
+    return not wanted or any(sample.scores for sample in samples)
 
 
-def light(sample: Mapping[str, Any], header: Mapping[str, Any]) -> dict[str, Any]:
+def light(row: Mapping[str, Any], header: Mapping[str, Any]) -> Sample:
     """A whole sample as its summary."""
-    made = {name: sample[name] for name in LIGHT if name in sample}
-    error, limit = sample.get("error"), sample.get("limit")
-    made["error"] = error.get("message") if isinstance(error, dict) else error
-    made["limit"] = limit.get("type") if isinstance(limit, dict) else limit
-    if sample.get("invalidation") and not error:
-        made["error"] = _declared(sample["invalidation"])
-    retries = sample.get("error_retries")
-    made["retries"] = len(retries) if isinstance(retries, list) else None
-    if "score" in sample and "scores" not in sample:  # version 1, which had one scorer
+    sample = _sample(row)
+    error, limit, retries = row.get("error"), row.get("limit"), row.get("error_retries")
+    sample.error = error.get("message") if isinstance(error, dict) else error
+    sample.limit = limit.get("type") if isinstance(limit, dict) else limit
+    if sample.invalidation and not error:
+        sample.error = _declared(sample.invalidation)
+    sample.retries = len(retries) if isinstance(retries, list) else None
+    if "score" in row and "scores" not in row:  # version 1, which had one scorer
         results = header.get("results") or {}
         scorer = results.get("scorer") or next(iter(results.get("scores") or []), None) or {}
-        made["scores"] = {scorer.get("name") or "score": sample["score"]}
-    return made
+        sample.scores = _each(Score, {scorer.get("name") or "score": row["score"]})
+    return sample
 
 
 def _declared(invalidation: Any) -> str:
@@ -152,19 +250,28 @@ def _declared(invalidation: Any) -> str:
     return f"invalidated by {found.get('author')}: {found.get('reason')}"
 
 
-def _latest(log: Log, samples: Iterable[Placed]) -> Iterable[Placed]:
+def _latest(log: Log, run: Run) -> Run:
     """A sample that ran again is written again, and as in Inspect the last one counts."""
-    kept: dict[tuple[type, str, str], Placed] = {}
+    if _alone([sample.id for sample in run.samples], [sample.epoch for sample in run.samples]):
+        return run
+    kept: dict[tuple[type, str, str], int] = {}
     again = 0
-    for place, sample in samples:
-        name, epoch = sample.get("id"), sample.get("epoch")
+    for row, sample in enumerate(run.samples):
+        name, epoch = sample.id, sample.epoch
         if name is None or epoch is None:
-            log.skip(place, "it has no id or no epoch, so it is no sample")
+            log.skip(run.places[row], "it has no id or no epoch, so it is no sample")
         else:
             key = (type(name), str(name), str(epoch))
             again += key in kept
-            kept[key] = (place, sample)
+            kept[key] = row
     if again:
         text = "%s: %d samples ran again or are there twice; as in Inspect, the last one counts"
         logger.warning(text, short(str(log.path)), again)
-    return kept.values()
+    return run.only(list(kept.values()))
+
+
+def _alone(names: Sequence[Any], epochs: Sequence[Any]) -> bool:
+    """Whether every sample is there once, where that is plain to see."""
+    kinds = {*map(type, names)}
+    plain = kinds in ({str}, {int}) and {*map(type, epochs)} == {int}
+    return plain and len({*zip(names, epochs, strict=True)}) == len(names)

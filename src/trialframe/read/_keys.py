@@ -11,6 +11,7 @@ import polars as pl
 from trialframe import _checks
 from trialframe.errors import ArgumentError, TrialsError, listed, short
 from trialframe.read._frames import to_lazy
+from trialframe.read._take import constant
 from trialframe.schema import ONE_CONFIG, TRIALS
 
 log = logging.getLogger("trialframe")
@@ -24,7 +25,9 @@ APART = 12
 """Columns at most that are looked at for what tells repeated keys apart."""
 
 
-def keyed(frame: pl.LazyFrame, *, keep: str, cases: Any, absent: str) -> pl.LazyFrame:
+def keyed(
+    frame: pl.LazyFrame | pl.DataFrame, *, keep: str, cases: Any, absent: str
+) -> pl.LazyFrame:
     """Trials with a number each, no key twice, and absent cases filled in if they are listed.
 
     Raises:
@@ -32,10 +35,10 @@ def keyed(frame: pl.LazyFrame, *, keep: str, cases: Any, absent: str) -> pl.Lazy
         ArgumentError: The list of cases does not fit the table.
     """
     _checks.one_of(absent, "absent", ABSENT)
-    rows = with_config(frame.collect())
-    for name, dtype in (("trial", pl.Int64), ("trial_made", pl.Boolean)):
-        if name not in rows.columns:
-            rows = rows.with_columns(pl.lit(None, dtype).alias(name))
+    rows = with_config(frame if isinstance(frame, pl.DataFrame) else frame.collect())
+    made = {"trial": pl.Int64, "trial_made": pl.Boolean}
+    lacking = [name for name in made if name not in rows.columns]
+    rows = rows.hstack([constant(name, None, made[name], rows.height) for name in lacking])
     rows, dropped = unique(rows, keep)
     if dropped:
         log.warning("%d rows with a repeated (config, case, trial) dropped, %s kept", dropped, keep)
@@ -43,8 +46,9 @@ def keyed(frame: pl.LazyFrame, *, keep: str, cases: Any, absent: str) -> pl.Lazy
     if cases is not None:
         rows, added = with_absent(rows, listed_cases(cases), absent)
         log.info("%d absent trials added as %s", added, absent)
-    order = [item.name for item in TRIALS if item.name in rows.columns]
-    return rows.select(*order, pl.exclude(order)).lazy()
+    found = {column.name: column for column in rows.get_columns()}
+    leading = [found.pop(item.name) for item in TRIALS if item.name in found]
+    return pl.DataFrame([*leading, *found.values()]).lazy()
 
 
 def with_config(frame: pl.DataFrame) -> pl.DataFrame:
@@ -66,6 +70,8 @@ def unique(frame: pl.DataFrame, keep: str) -> tuple[pl.DataFrame, int]:
     if frame["trial"].null_count() == frame.height:
         return frame, 0
     key = (*KEY, "attempt") if "attempt" in frame.columns else KEY
+    if not frame.select(key).is_duplicated().any():
+        return frame, 0
     known = pl.all_horizontal(pl.col(KEY).is_not_null())
     repeated = frame.select((pl.len().over(key) > 1) & known).to_series()
     if not repeated.any():
@@ -119,6 +125,11 @@ def numbered(frame: pl.DataFrame) -> pl.DataFrame:
     else: never pair it across configs. A second or later attempt belongs to the trial of the row
     before it.
     """
+    if not frame["trial"].null_count():
+        made_up = frame["trial_made"]
+        if made_up.null_count() < frame.height:
+            return frame.with_columns(made_up.fill_null(False))
+        return frame.with_columns(constant("trial_made", False, pl.Boolean, frame.height))
     made = pl.col("trial").is_null()
     first = made
     if _in_order(frame):

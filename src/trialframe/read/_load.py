@@ -63,7 +63,7 @@ def _of_logs(found: Found, choice: Choice) -> Raw:
         names = listed((file.path for file in found.others), 5)
         log.warning("%d files are no logs and were left out: %s", len(found.others), names)
     logs = read_logs(found, choice)
-    return Raw(frame=logs.frame.lazy(), taken=logs.fields, unread=logs.unread)
+    return Raw(frame=logs.frame.lazy(), taken=logs.fields, unread=logs.unread, rows=logs.frame)
 
 
 def _tables(files: Sequence[DataFile], choice: Choice) -> list[DataFile]:

@@ -14,7 +14,16 @@ import polars as pl
 from trialframe.errors import ArgumentError, SourceError, TrialframeError, listed, short
 from trialframe.read import _bounded
 from trialframe.read._bounded import PACKED, is_packed
-from trialframe.read._take import EXTRAS, MALFORMED, Take, at_once, constant, further
+from trialframe.read._take import (
+    EXTRAS,
+    MALFORMED,
+    Take,
+    all_at,
+    at_once,
+    by_name,
+    constant,
+    further,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -208,49 +217,84 @@ class Log:
             SourceError: In strict reading, a value has the wrong type.
         """
         placed, later = _gathered(records)
-        found = at_once([record for _, record in placed], fields)
-        if found is None:
-            kept, found = self._one_by_one(placed, fields)
-        else:
-            kept = [record for _, record in placed]
+        rows = [record for _, record in placed]
+        kept, columns = self._columns(
+            [place for place, _ in placed], fields, lambda take: all_at(rows, take.place)
+        )
         if later is not None:
             raise later
-        frame = pl.DataFrame(found)
-        more = [extras(record) for record in kept] if extras else []
-        if any(more):
-            frame = frame.hstack(further(more, set(frame.columns) | EXTRAS.keys()))
-        return self.finished(frame)
+        if extras is None:
+            return self.finished(columns)
+        return self.finished(columns, by_name([extras(rows[row]) for row in kept]))
 
-    def _one_by_one(
-        self, placed: Iterable[tuple[str, Mapping[str, Any]]], fields: Sequence[Take]
-    ) -> tuple[list[Mapping[str, Any]], list[pl.Series]]:
-        """Records and columns, without the records that do not fit, which are skipped."""
+    def columns(
+        self,
+        places: Sequence[str],
+        values: Mapping[str, Sequence[Any]],
+        fields: Sequence[Take],
+        extras: Mapping[str, Sequence[Any]],
+    ) -> pl.DataFrame:
+        """Values of many records as trials, for readers of formats with very many of them.
+
+        Args:
+            places: Where each record is in the file, for messages.
+            values: What `fields` are made of, by the names of their columns.
+            fields: As in `table`.
+            extras: Values of further columns, by name.
+
+        Returns:
+            As `table`.
+
+        Raises:
+            ArgumentError: As `table`.
+            SourceError: As `table`.
+        """
+        kept, columns = self._columns(places, fields, lambda take: values[take.column])
+        if len(kept) < len(places):
+            extras = {name: [column[row] for row in kept] for name, column in extras.items()}
+        return self.finished(columns, extras)
+
+    def _columns(
+        self,
+        places: Sequence[str],
+        fields: Sequence[Take],
+        found: Callable[[Take], Sequence[Any]],
+    ) -> tuple[Sequence[int], pl.DataFrame]:
+        """Columns of what was found, and their rows: those that do not fit are skipped."""
+        made = at_once(fields, found)
+        if made is not None:
+            return range(len(places)), pl.DataFrame(made)
+        values = [found(take) for take in fields]
         rows, kept = [], []
-        for place, record in placed:
+        for row, place in enumerate(places):
             try:
-                row = [take.value(record) for take in fields]
+                rows.append(
+                    [take.cast(every[row]) for take, every in zip(fields, values, strict=True)]
+                )
             except (ValueError, TrialframeError) as error:
                 self.skip(place, str(error))
                 continue
-            rows.append(row)
-            kept.append(record)
+            kept.append(row)
         schema = {take.column: take.kind for take in fields}
-        return kept, pl.DataFrame(rows, schema=schema, orient="row").get_columns()
+        return kept, pl.DataFrame(rows, schema=schema, orient="row")
 
-    def finished(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Add the file's name, and the verdict where there is only a score."""
+    def finished(
+        self, frame: pl.DataFrame, extras: Mapping[str, Sequence[Any]] | None = None
+    ) -> pl.DataFrame:
+        """Add the file's name, the verdict where there is only a score, and further columns."""
+        more = further(extras, {*frame.columns, *EXTRAS}).get_columns() if extras else []
         made = [] if "passed" in frame.columns else [self._verdict(frame["score"])]
         lacking = [name for name in EXTRAS if name not in frame.columns]
         values = dict.fromkeys(lacking) | {"log": str(self.path)}
         made += [constant(name, values[name], EXTRAS[name], frame.height) for name in lacking]
-        return frame.hstack(made)
+        return frame.hstack([*more, *made])
 
     def _verdict(self, score: pl.Series) -> pl.Series:
         scores = score.to_list()  # most logs have few rows, and many logs have one
         least = 1.0 if self.threshold is None else self.threshold
         passed = [None if value is None else value >= least for value in scores]
-        odd = [value for value in scores if value not in {None, 0.0, 1.0}]
-        if odd and self.threshold is None:
+        if self.threshold is None and not {*scores} <= {None, 0.0, 1.0}:
+            odd = [value for value in scores if value not in {None, 0.0, 1.0}]
             raise ArgumentError(
                 f"{short(str(self.path))} has the score {odd[0]:g}, and {len(odd):,} scores in "
                 "all that are neither 0 nor 1. Say from which score on a trial passes, for example "

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trialframe.read import _bounded
+from trialframe.read._archive import Archive, first_member
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +49,7 @@ class Head:
         """
         if not self.first:
             return frozenset()
-        with _bounded.Archive(self.path) as archive:
+        with Archive(self.path) as archive:
             return frozenset(archive.names)
 
 
@@ -56,7 +57,7 @@ def head_of(path: Path) -> Head:
     """Look at a file's first bytes."""
     start = _bounded.head(path, SIZE)
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return Head(path=path, first=_bounded.first_member(start))
+        return Head(path=path, first=first_member(start))
     wide = start.startswith((b"\xff\xfe", b"\xfe\xff"))  # XML may be so, JSON may not
     text = start.decode("utf-16" if wide else "utf-8-sig", errors="replace")
     keys = outline(text) if text.lstrip()[:1] in {"{", "["} else frozenset[str]()

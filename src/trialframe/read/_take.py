@@ -6,10 +6,13 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import chain, islice
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from trialframe.errors import TrialframeError, short
@@ -25,6 +28,8 @@ EXTRAS: dict[str, Any] = {
 _KINDS = EXTRAS | {item.name: item.dtype for item in TRIALS}
 
 LARGEST = 2**53
+
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 MALFORMED = (
     *(AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError),
@@ -66,7 +71,19 @@ class Take:
         Raises:
             ValueError: It is not of the type of the column.
         """
-        found = at(record, self.path or self.column)
+        return self.cast(at(record, self.place))
+
+    @property
+    def place(self) -> str:
+        """Where the value is in a record, with what the reader makes under the column's name."""
+        return self.path or self.column
+
+    def cast(self, found: Any) -> Any:
+        """What was found in a record as a value of the column; unknown is None.
+
+        Raises:
+            ValueError: It is not of the type of the column.
+        """
         try:
             if self.made is not None:
                 found = self.made(found)
@@ -75,7 +92,7 @@ class Take:
             return cast(found, _KINDS.get(self.column, self.dtype), self.factor)
         except (ValueError, TypeError, OverflowError) as error:
             raise ValueError(
-                f"{self.path or self.column} is {short(found)}: {error}, as it is the {self.column}"
+                f"{self.place} is {short(found)}: {error}, as it is the {self.column}"
             ) from None
 
 
@@ -99,24 +116,7 @@ def at(record: Any, path: str) -> Any:
     return None
 
 
-def at_once(records: Sequence[Mapping[str, Any]], fields: Sequence[Take]) -> list[pl.Series] | None:
-    """The columns of records whose values all have the plain types of JSON; None for others."""
-    made = []
-    for take in fields:
-        try:
-            values = _all_at(records, take.path or take.column)
-            if take.made is not None:
-                values = [take.made(value) for value in values]
-            column = _plain(take, values)
-        except (*MALFORMED, TrialframeError, pl.exceptions.PolarsError):
-            return None  # whatever it is, it is found again with its place
-        if column is None:
-            return None
-        made.append(column)
-    return made
-
-
-def _all_at(records: Sequence[Any], path: str) -> list[Any]:
+def all_at(records: Sequence[Any], path: str) -> list[Any]:
     """What `at` finds in every record, level by level."""
     while True:
         name, dot, rest = path.partition(".")
@@ -127,10 +127,31 @@ def _all_at(records: Sequence[Any], path: str) -> list[Any]:
         records, path = [item.get(name) for item in records], rest
 
 
-def _plain(take: Take, values: list[Any]) -> pl.Series | None:
+def at_once(
+    fields: Sequence[Take], found: Callable[[Take], Sequence[Any]]
+) -> list[pl.Series] | None:
+    """Columns of what was found, where all values have the plain types of JSON; None for others."""
+    made = []
+    for take in fields:
+        try:
+            column = _plain(take, found(take))
+        except (*MALFORMED, TrialframeError, pl.exceptions.PolarsError):
+            return None  # whatever it is, it is found again with its place
+        if column is None:
+            return None
+        made.append(column)
+    return made
+
+
+def _plain(take: Take, values: Sequence[Any]) -> pl.Series | None:
     """Values as a column; None unless all of them are what the column is made of."""
     name, dtype = take.column, take.kind
     kinds = set(map(type, values)) - {type(None)}
+    if take.made is not None and kinds:
+        values = list(map(take.made, values))
+        kinds = set(map(type, values)) - {type(None)}
+    if not kinds:
+        return constant(name, take.cast(None), dtype, len(values))
     if dtype is pl.String and kinds <= {str, int}:
         texts = values if kinds <= {str} else [v if v is None else as_text(v) for v in values]
         return pl.Series(name, texts, dtype=pl.String)
@@ -139,22 +160,38 @@ def _plain(take: Take, values: list[Any]) -> pl.Series | None:
     if dtype in {pl.Int64, pl.Float64} and kinds <= {int, float}:
         return _numbers(take, values, whole=kinds <= {int})
     if isinstance(dtype, pl.Datetime) and kinds <= {str}:
-        return pl.Series(name, [v if v is None else as_time(v) for v in values], dtype=dtype)
+        return _times(name, values)
     return None
 
 
-def _numbers(take: Take, values: list[Any], *, whole: bool) -> pl.Series | None:
+def _times(name: str, values: Sequence[Any]) -> pl.Series:
+    """Time stamps as a column; Polars is slow to take over times of Python."""
+    texts = pl.Series(name, values, dtype=pl.String)
+    found = texts.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", time_unit="us", strict=False)
+    if found.null_count() == texts.null_count():
+        return found
+    times = (value if value is None else as_time(value) for value in values)
+    since = [time if time is None else (time - _EPOCH) // _MICROSECOND for time in times]
+    return pl.Series(name, since, dtype=pl.Int64).cast(pl.Datetime("us", "UTC"))
+
+
+def _numbers(take: Take, values: Sequence[Any], *, whole: bool) -> pl.Series | None:
     """Numbers in the unit of the column, as `cast` makes them; None if one is too large."""
     if whole and take.factor == 1.0 and take.kind is pl.Int64:
         found = pl.Series(take.column, values, dtype=pl.Int64)
-    else:
-        real = [value if value is None or math.isfinite(value) else None for value in values]
-        found = pl.Series(take.column, real, dtype=pl.Float64, strict=False) * take.factor
-    if any(abs(value) > LARGEST for value in found.to_list() if value is not None):
+        ends: list[Any] = [found.min(), found.max()]
+        return found if -LARGEST <= ends[0] <= ends[1] <= LARGEST else None
+    real = np.array(values, dtype=float)  # None becomes NaN
+    known = np.isfinite(real)
+    real *= take.factor
+    if (np.abs(real[known]) > LARGEST).any():
         return None
-    if take.kind is pl.Int64 and found.dtype == pl.Float64:
-        return (found + 0.5).floor().cast(pl.Int64)
-    return found
+    if take.kind is pl.Int64:
+        real = np.floor(real + 0.5)
+    made: list[Any] = real.tolist()  # Polars imports numpy.ma for an array
+    if not known.all():
+        made = [value if is_known else None for value, is_known in zip(made, known, strict=True)]
+    return pl.Series(take.column, made, dtype=pl.Float64).cast(take.kind)
 
 
 def cast(value: Any, dtype: Any, factor: float = 1.0) -> Any:
@@ -164,7 +201,7 @@ def cast(value: Any, dtype: Any, factor: float = 1.0) -> Any:
         ValueError: It is of another type, or out of range.
     """
     if dtype is pl.String:
-        return value if type(value) is str and value.isascii() else as_text(value)
+        return as_text(value)
     if type(value) is int and factor == 1.0 and dtype is pl.Int64 and abs(value) <= LARGEST:
         return value
     if dtype is pl.Boolean:
@@ -188,6 +225,8 @@ def cast(value: Any, dtype: Any, factor: float = 1.0) -> Any:
 def as_text(value: Any) -> str:
     """A JSON value as text: what is no text, number or truth value becomes JSON."""
     if isinstance(value, str):
+        if value.isascii():
+            return value
         return value.encode("utf-8", "replace").decode("utf-8")  # halves of characters
     if isinstance(value, bool) or not isinstance(value, int | float):
         return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
@@ -258,14 +297,20 @@ def scalars(value: Any, prefix: str) -> dict[str, Any]:
     return {f"{prefix}.{name}": item for name, item in value.items()}
 
 
-def further(more: Sequence[Mapping[str, Any]], taken: set[str]) -> pl.DataFrame:
+def by_name(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Dicts as lists by name, in the order in which the names come, `MOST_EXTRAS` at most."""
+    names = dict.fromkeys(chain.from_iterable(rows))
+    return {name: [row.get(name) for row in rows] for name in islice(names, MOST_EXTRAS)}
+
+
+def further(columns: Mapping[str, Sequence[Any]], taken: set[str]) -> pl.DataFrame:
     """Further columns of rows: numbers and truth values where all are, else text."""
-    names = [n for n in dict.fromkeys(name for row in more for name in row) if n not in taken]
     canonical = {item.name for item in TRIALS}
     series = []
-    for name in names[:MOST_EXTRAS]:
-        values = [row.get(name) for row in more]
-        kinds = {type(value) for value in values if value is not None}
+    for name, values in columns.items():
+        if name in taken:
+            continue
+        kinds = set(map(type, values)) - {type(None)}
         label = f"log.{name}" if name in canonical else name
         if kinds == {bool}:
             series.append(pl.Series(label, values, dtype=pl.Boolean))
@@ -275,9 +320,16 @@ def further(more: Sequence[Mapping[str, Any]], taken: set[str]) -> pl.DataFrame:
             real = [None if v is None or not math.isfinite(v) else float(v) for v in values]
             series.append(pl.Series(label, real, dtype=pl.Float64))
         else:
-            text = [None if v is None else as_text(v) for v in values]
-            series.append(pl.Series(label, text, dtype=pl.String))
+            series.append(_texts(label, values, kinds))
     return pl.DataFrame(series)
+
+
+def _texts(name: str, values: Sequence[Any], kinds: set[type]) -> pl.Series:
+    with suppress(UnicodeEncodeError):  # halves of characters
+        if kinds == {str}:
+            return pl.Series(name, values, dtype=pl.String)
+    texts = [None if value is None else as_text(value) for value in values]
+    return pl.Series(name, texts, dtype=pl.String)
 
 
 def _too_long(value: Any) -> bool:

@@ -39,20 +39,27 @@ def planned(
 ) -> tuple[pl.LazyFrame, Plan]:
     """Add the columns that are given as expressions, then resolve all columns."""
     made = {name: value for name, value in columns.items() if isinstance(value, pl.Expr)}
+    if made:
+        frame = _with_made(frame, made)
+    named = {name: name if name in made else value for name, value in columns.items()}
+    kinds = {name: kind_of(dtype) for name, dtype in frame.collect_schema().items()}
+    return frame, resolve(kinds, named, threshold=threshold)
+
+
+def _with_made(frame: pl.LazyFrame, made: Mapping[str, pl.Expr]) -> pl.LazyFrame:
+    """Add columns that are given as expressions, once these are known to fit."""
     before = frame.collect_schema()
     _refuse_unknown(made, before.names())
     frame = frame.with_columns(**made)
     try:
-        schema = frame.collect_schema()
+        frame.collect_schema()
         pl.DataFrame(schema=before).with_columns(**made)  # some type errors show only when run
     except _MISFITS as error:
         raise ColumnError(
             f"the expression for {listed(made)} does not fit the table: {reason(error)}."
         ) from error
     _refuse_single_values(made, before)
-    named = {name: name if name in made else value for name, value in columns.items()}
-    kinds = {name: kind_of(dtype) for name, dtype in schema.items()}
-    return frame, resolve(kinds, named, threshold=threshold)
+    return frame
 
 
 def _refuse_single_values(made: Mapping[str, pl.Expr], schema: pl.Schema) -> None:

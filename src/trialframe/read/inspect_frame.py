@@ -9,9 +9,10 @@ import polars as pl
 
 from trialframe.errors import SourceError
 from trialframe.read import _bounded
+from trialframe.read._inspect_scores import is_number, value_to_float
 from trialframe.read._presets import TableFormat
 from trialframe.read._take import Take, as_text
-from trialframe.read.inspect_log import LIMITS, PASSED, is_number, value_to_float
+from trialframe.read.inspect_log import LIMITS, PASSED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import logging
-import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from trialframe.errors import ArgumentError, listed, short
+from trialframe.errors import listed, short
 from trialframe.read._inspect_file import HEADER, START, SUMMARIES, run_of
+from trialframe.read._inspect_scores import (
+    LETTERS,
+    YES_OR_NO,
+    chosen,
+    is_number,
+    value_to_float,
+)
 from trialframe.read._log import Log, LogFormat
-from trialframe.read._take import LARGEST, Take, as_text, clipped, constant, scalars
+from trialframe.read._take import LARGEST, Take, as_text, by_name, clipped, constant, scalars
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from trialframe.read._inspect_file import Run
+    from trialframe.read._inspect_file import Run, Sample, Usage
+    from trialframe.read._inspect_scores import Decides
     from trialframe.read._outline import Head
 
 logger = logging.getLogger("trialframe")
-
-LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
-YES_OR_NO = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 LIMITS = {"time": "timeout", "working": "timeout", "operator": "cancelled"}
 REASONS = {
@@ -38,6 +42,9 @@ GENERATE = ("temperature", "top_p", "top_k", "max_tokens", "reasoning_effort", "
 """Settings of the model that tell systems apart."""
 
 KINDS = {bool: pl.Boolean, int: pl.Int64, float: pl.Float64}
+
+SHAPELESS = (AttributeError, TypeError, ValueError)
+"""What code raises that meets a sample of a shape which no version writes."""
 
 REMOVED = "Key removed from summary"
 """What stands in a summary in place of long metadata."""
@@ -90,36 +97,16 @@ PASSED = Take(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decides:
-    """The score that decides: all of a scorer's value, or one part of it."""
+class Scored(NamedTuple):
+    """Samples with their places, the values and reasons of the score, and what they used."""
 
-    scorer: str
-    part: str | int | None = None
-
-    def of(self, sample: Mapping[str, Any]) -> tuple[Any, str | None]:
-        """Value and reason of a sample's score; None where there is none.
-
-        Raises:
-            ValueError: The value has another shape than in the other samples.
-        """
-        score = (sample.get("scores") or {}).get(self.scorer)
-        if score is None:
-            return None, None
-        value = score.get("value")
-        if self.part is not None and value is not None:
-            value = self._part(value)
-        if isinstance(value, dict | list):
-            message = f"the score {self.scorer} is {short(value)} where one value is needed"
-            raise ValueError(message)  # noqa: TRY004 - one kind of error for all values
-        return value, score.get("reason") or (score.get("metadata") or {}).get("unscored_reason")
-
-    def _part(self, value: Any) -> Any:
-        if isinstance(value, dict):
-            return value.get(self.part)
-        if isinstance(value, list) and isinstance(self.part, int):
-            return value[self.part] if self.part < len(value) else None
-        raise ValueError(f"the score {self.scorer} is {short(value)} and has no {self.part!r}")
+    places: Sequence[str]
+    samples: Sequence[Sample]
+    values: Sequence[Any]
+    reasons: Sequence[str | None]
+    tokens_in: Sequence[int | None]
+    tokens_out: Sequence[int | None]
+    costs: Sequence[float | None]
 
 
 def recognise(head: Head) -> bool:
@@ -137,155 +124,111 @@ def read(log: Log) -> pl.DataFrame:
     if not run.samples:
         status = short(run.header.get("status"))
         logger.warning("%s holds no samples, its status is %s", short(str(log.path)), status)
-    name, decides = _decides(log, run)
-    scored = list(_scored(log, run, decides))
-    if log.threshold is None and not any(is_number(value) for _, _, value, _ in scored):
+    name, decides = chosen(log, run)
+    rows = _scored(log, run, decides)
+    if log.threshold is None and not any(map(is_number, {*rows.values})):
         log = replace(log, threshold=1.0)  # what counts in Inspect's own pass_at and at_least
-    frame = log.table(_records(log, run, scored), SAMPLE, extras=_metadata)
+    frame = log.columns(rows.places, _values(log, run, rows), SAMPLE, _metadata(rows.samples))
     about = _about(run.header) | {"scorer": name}
     run_wide = {take.column: (take.value(about), take.kind) for take in RUN} | _settings(about)
     made = [constant(n, v, dtype, frame.height) for n, (v, dtype) in run_wide.items()]
-    kept = [item for item in frame if item.name not in run_wide and not _is_prose(item)]
-    return pl.DataFrame(kept + made)
+    return pl.DataFrame([item for item in frame if item.name not in run_wide] + made)
 
 
-def value_to_float(value: Any) -> float | None:
-    """A score as Inspect's own metrics count it; None for what is not scored.
-
-    Letters are C 1, P 0.5, I and N 0; yes and no, true and false are 1 and 0; text that is a
-    number is that number, and any other text counts 0.
-    """
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        try:
-            return float(value)
-        except OverflowError:  # more digits than a float has
-            return None
-    if value in LETTERS:
-        return LETTERS[value]
-    if value.lower() in YES_OR_NO:
-        return YES_OR_NO[value.lower()]
-    return float(value) if is_number(value) else 0.0
+def _scored(log: Log, run: Run, decides: Decides | None) -> Scored:
+    """Samples with the value and the reason of the score that decides, and what they used."""
+    try:
+        return _scored_at_once(run, decides)
+    except SHAPELESS:
+        rows = [row for row in range(len(run.samples)) if _can_be_read(log, run, row, decides)]
+        return _scored_at_once(run.only(rows), decides)
 
 
-def is_number(value: Any) -> bool:
-    """Whether a score is a number, or text that is one."""
-    if isinstance(value, str):
-        try:
-            return math.isfinite(float(value))
-        except ValueError:
-            return False
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _can_be_read(log: Log, run: Run, row: int, decides: Decides | None) -> bool:
+    """Whether a sample's scores and usage can be read; if not, it is skipped."""
+    sample, what = run.samples[row], "scores"
+    try:
+        if decides is not None:
+            decides.of([sample])
+        what = "model_usage"
+        _used(sample.model_usage, sample.role_usage)
+    except SHAPELESS as error:
+        log.skip(run.places[row], f"its {what} cannot be read: {error}")
+        return False
+    return True
 
 
-def _decides(log: Log, run: Run) -> tuple[str | None, Decides | None]:
-    """The score that decides, chosen among those of the samples and of the header."""
-    found: dict[str, Decides] = {}
-    bare: list[str] = []
-    for _, sample in run.samples:
-        scores = sample.get("scores")
-        for scorer, score in scores.items() if isinstance(scores, dict) else ():
-            value = score.get("value") if isinstance(score, dict) else None
-            if isinstance(value, dict | list):
-                for part in value if isinstance(value, dict) else range(len(value)):
-                    found[f"{scorer}.{part}"] = Decides(scorer=scorer, part=part)
-            elif value is None:
-                bare.append(scorer)
-            else:
-                found[scorer] = Decides(scorer=scorer)
-    scorers = {item.scorer for item in found.values()}
-    found |= {name: Decides(scorer=name) for name in bare if name not in scorers}
-    scorers |= set(bare)
-    for scorer, parts in _scorers(run.header):
-        if scorer not in scorers:
-            wanted = (log.metric or "").removeprefix(f"{scorer}.")  # none of the parts is known
-            every = {*parts, wanted} if log.metric == f"{scorer}.{wanted}" else parts
-            found |= {f"{scorer}.{part}": Decides(scorer=scorer, part=part) for part in every}
-            found |= {} if every else {scorer: Decides(scorer=scorer)}
-    parts = [name for name, item in found.items() if item.scorer == log.metric]
-    if parts and log.metric not in found:
-        raise ArgumentError(
-            f"metric={log.metric!r}: in {short(str(log.path))} it has the parts {listed(parts)}. "
-            f"Choose the one that decides, for example metric={parts[0]!r}."
-        )
-    name = log.chosen(found, "scorer", _headline(run.header, found))
-    return name, None if name is None else found[name]
+def _scored_at_once(run: Run, decides: Decides | None) -> Scored:
+    samples = run.samples
+    nothing: list[Any] = [None] * len(samples)
+    values, reasons = (nothing, nothing) if decides is None else decides.of(samples)
+    if any(sample.invalidation for sample in samples):
+        pairs = zip(values, samples, strict=True)
+        values = [None if sample.invalidation else value for value, sample in pairs]
+    used = [_used(sample.model_usage, sample.role_usage) for sample in samples]
+    spent = zip(*used, strict=True) if used else ((), (), ())
+    return Scored(run.places, samples, values, reasons, *spent)
 
 
-def _scorers(header: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """The task's scorers and their parts, for those that gave no score to any sample."""
-    for row in header["eval"].get("scorers") or []:
-        metrics = row.get("metrics")
-        groups = metrics if isinstance(metrics, list) else [metrics]
-        parts = [part for group in groups if isinstance(group, dict) for part in group]
-        known = [part for part in parts if part not in {"name", "options"} and "*" not in part]
-        yield str(row.get("name")).rpartition("/")[2], known
+def _values(log: Log, run: Run, rows: Scored) -> dict[str, Sequence[Any]]:
+    """What the columns of samples are made of, by their names."""
+    known = {*rows.values}
+    floats = {value: value_to_float(value) for value in known}
+    words = {v: v for v in known if isinstance(v, str) and not is_number(v)}
+    _say_strange(log, words, rows.values)
+    samples = rows.samples
+    errors = [sample.error for sample in samples]
+    limits = [sample.limit for sample in samples]
+    return {
+        "case": _cases(run, samples),
+        "trial": [sample.epoch for sample in samples],
+        "score": [floats[value] for value in rows.values],
+        "outcome": list(map(_outcome, errors, limits, rows.reasons)),
+        "error": errors,
+        "tokens_in": rows.tokens_in,
+        "tokens_out": rows.tokens_out,
+        "cost_uusd": rows.costs,
+        "duration_ms": [sample.total_time for sample in samples],
+        "started_at": [sample.started_at for sample in samples],
+        "grade": [words.get(value) for value in rows.values],
+        "reason": rows.reasons,
+        "limit": limits,
+        "retries": [sample.retries for sample in samples],
+        "working_ms": [sample.working_time for sample in samples],
+    }
 
 
-def _headline(header: Mapping[str, Any], names: Mapping[str, Any]) -> str | None:
-    """The score that the task itself declares to be its headline."""
-    declared = header["eval"].get("headline_metric") or {}
-    scorer, score = str(declared.get("scorer")), str(declared.get("score"))
-    return next((n for n in (f"{scorer}.{score}", score, scorer) if n in names), None)
-
-
-def _scored(
-    log: Log, run: Run, decides: Decides | None
-) -> Iterator[tuple[str, dict[str, Any], Any, str | None]]:
-    """Samples with the value and the reason of the score that decides."""
-    for place, sample in run.samples:
-        try:
-            value, reason = (None, None) if decides is None else decides.of(sample)
-        except (AttributeError, TypeError, ValueError) as error:
-            log.skip(place, f"its scores cannot be read: {error}")
-            continue
-        yield place, sample, None if sample.get("invalidation") else value, reason
-
-
-def _records(
-    log: Log, run: Run, scored: Iterable[tuple[str, dict[str, Any], Any, str | None]]
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What the fields are taken from, a sample at a time."""
+def _cases(run: Run, samples: Sequence[Sample]) -> list[str]:
+    """The task and the id, which keeps its quotes where another one is that number."""
     task = run.header["eval"].get("task")
     prefix = "" if task is None else f"{as_text(task)}/"
-    numbers = {str(s["id"]) for _, s in run.samples if not isinstance(s["id"], str)}
-    strange: dict[str, int] = {}
-    for place, sample, value, reason in scored:
-        name = as_text(sample["id"])
-        if name in numbers and isinstance(sample["id"], str):
-            name = f'"{name}"'
-        word = value if isinstance(value, str) and not is_number(value) else None
-        if word is not None and word not in LETTERS and word.lower() not in YES_OR_NO:
-            strange[word] = strange.get(word, 0) + 1
-        try:
-            used = _used(sample)
-        except (AttributeError, TypeError, ValueError) as error:
-            log.skip(place, f"its model_usage cannot be read: {error}")
-            continue
-        record = {
-            "samples[]": sample,
-            "case": prefix + name,
-            "score": value_to_float(value),
-            "grade": word,
-            "reason": reason,
-            "outcome": _outcome(sample, reason),
-            **used,
-        }
-        yield place, record
-    if strange:
-        logger.warning(
-            "%s: %d scores are words that Inspect counts as 0: %s. If they mean something else, "
-            'say what passes, for example passed=pl.col("grade") == %r',
-            short(str(log.path)),
-            sum(strange.values()),
-            listed(strange, 3),
-            next(iter(strange)),
-        )
+    names = [s.id if type(s.id) is str else as_text(s.id) for s in samples]
+    numbers = {str(sample.id) for sample in run.samples if not isinstance(sample.id, str)}
+    if numbers:
+        names = [
+            f'"{name}"' if name in numbers and isinstance(sample.id, str) else name
+            for name, sample in zip(names, samples, strict=True)
+        ]
+    return [prefix + name for name in names]
 
 
-def _outcome(sample: Mapping[str, Any], reason: str | None) -> str:
-    error, limit = sample.get("error"), sample.get("limit")
+def _say_strange(log: Log, words: Iterable[str], values: Sequence[Any]) -> None:
+    """Say which words no grade is known by."""
+    strange = [word for word in words if word not in LETTERS and word.lower() not in YES_OR_NO]
+    if not strange:
+        return
+    strange.sort(key=values.index)
+    logger.warning(
+        "%s: %d scores are words that Inspect counts as 0: %s. If they mean something else, "
+        'say what passes, for example passed=pl.col("grade") == %r',
+        short(str(log.path)),
+        sum(map(values.count, strange)),
+        listed(strange, 3),
+        strange[0],
+    )
+
+
+def _outcome(error: Any, limit: Any, reason: str | None) -> str:
     if error:
         return "cancelled" if str(error).startswith("CancelledError") else "error"
     if limit:
@@ -293,54 +236,59 @@ def _outcome(sample: Mapping[str, Any], reason: str | None) -> str:
     return "completed" if reason is None else REASONS.get(reason, "completed")
 
 
-def _used(sample: Mapping[str, Any]) -> dict[str, int | float | None]:
+def _used(
+    usage: Mapping[str, Usage] | None, roles: Mapping[str, Usage] | None
+) -> tuple[int | None, int | None, float | None]:
     """Tokens and cost of all models, without what went to the role grader."""
-    every = list((sample.get("model_usage") or {}).values())
-    if not every:
-        return {}
-    grader = (sample.get("role_usage") or {}).get("grader")
-    tokens_in = sum(map(_tokens_in, every))
-    tokens_out = sum(usage.get("output_tokens") or 0 for usage in every)
-    costs = [usage.get("total_cost") for usage in every]
-    cost = None if None in costs else sum(costs)
-    if grader:
-        tokens_in = max(0, tokens_in - _tokens_in(grader))
-        tokens_out = max(0, tokens_out - (grader.get("output_tokens") or 0))
-        paid = grader.get("total_cost")
-        cost = None if cost is None or paid is None else max(0, cost - paid)
-    return {"tokens_in": tokens_in, "tokens_out": tokens_out, "cost_uusd": cost}
+    if not usage:
+        return None, None, None
+    spent = _spent(*usage.values()) if len(usage) == 1 else _sum(map(_spent, usage.values()))
+    grader = roles.get("grader") if roles else None
+    if not grader:
+        return spent
+    tokens_in, tokens_out, cost = _spent(grader)
+    paid = None if spent[2] is None or cost is None else max(0, spent[2] - cost)
+    return max(0, spent[0] - tokens_in), max(0, spent[1] - tokens_out), paid
 
 
-def _tokens_in(usage: Mapping[str, Any]) -> int:
-    """Input with what was read from and written to caches.
+def _sum(every: Iterable[tuple[int, int, float | None]]) -> tuple[int, int, float | None]:
+    tokens_in, tokens_out, costs = zip(*every, strict=True)
+    return sum(tokens_in), sum(tokens_out), None if None in costs else sum(costs)
+
+
+def _spent(usage: Usage) -> tuple[int, int, float | None]:
+    """Tokens in, with what was read from and written to caches, tokens out, and cost of one model.
 
     Old versions counted cached tokens as input already: there input and output make the total.
     """
-    fresh = usage.get("input_tokens") or 0
-    if fresh + (usage.get("output_tokens") or 0) == usage.get("total_tokens"):
-        return fresh
-    read, written = usage.get("input_tokens_cache_read"), usage.get("input_tokens_cache_write")
-    return fresh + (read or 0) + (written or 0)
+    fresh, out = usage.input_tokens or 0, usage.output_tokens or 0
+    if fresh + out != usage.total_tokens:
+        fresh += (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
+    return fresh, out, usage.total_cost
 
 
-def _metadata(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata of a sample that may tell groups: no lists, and not what was left out."""
-    return {
-        name: value
-        for name, value in scalars(record["samples[]"].get("metadata"), "metadata").items()
-        if isinstance(value, int | float)
-        or (isinstance(value, str) and not value.startswith(REMOVED))
-    }
+def _metadata(samples: Sequence[Sample]) -> dict[str, list[Any]]:
+    """Metadata that may tell groups: no lists, no whole texts, and not what was left out."""
+    rows = [sample.metadata if isinstance(sample.metadata, dict) else {} for sample in samples]
+    found = {f"metadata.{name}": _telling(values) for name, values in by_name(rows).items()}
+    return {name: values for name, values in found.items() if not _is_idle(name, values)}
 
 
-def _is_prose(column: pl.Series) -> bool:
-    """Whether metadata are whole texts, which tell no groups."""
-    if column.dtype != pl.String or not column.name.startswith("metadata."):
-        return False
-    longest = max((len(text) for text in column.to_list() if text), default=0)
+def _telling(values: Sequence[Any]) -> list[Any]:
+    return [
+        value
+        if type(value) in KINDS or (type(value) is str and not value.startswith(REMOVED))
+        else None
+        for value in values
+    ]
+
+
+def _is_idle(name: str, values: Sequence[Any]) -> bool:
+    """Whether metadata are not there at all, or whole texts, which tell no groups."""
+    longest = max((len(value) for value in values if type(value) is str), default=0)
     if longest > WIDEST:
-        logger.info("left out %s: up to %d characters", short(column.name), longest)
-    return longest > WIDEST
+        logger.info("left out %s: up to %d characters", short(name), longest)
+    return longest > WIDEST or (not longest and values.count(None) == len(values))
 
 
 def _about(header: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import hashlib
 import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from trialframe.read._take import EXTRAS, MALFORMED, Take
 from trialframe.schema import TRIALS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from trialframe.read._log import LogFormat
     from trialframe.read._paths import DataFile
@@ -113,8 +113,8 @@ def found_in(files: Sequence[DataFile], choice: Choice) -> Found:
     unread += [(file.path, "", f"it {EMPTY}") for file in files if file.empty]
     files = [file for file in files if not file.empty]
     candidates = [file for file in files if file.format in LOG_ENDINGS and not file.remote]
-    with ThreadPoolExecutor(_workers(len(candidates))) as pool:
-        looked = dict(zip(candidates, pool.map(_looked_at, candidates), strict=True))
+    with _mapping(len(candidates)) as spread:
+        looked = dict(zip(candidates, spread(_looked_at, candidates), strict=True))
     for file in files:
         kind = looked.get(file)
         if isinstance(kind, Exception):
@@ -149,8 +149,8 @@ def read_logs(found: Found, choice: Choice) -> Logs:
     unread = list(found.unread)
     _refuse_idle_metric([kind for _, kind in found.logs], choice)
     work = _without_copies(_selected(found.logs, choice, unread), choice, unread)
-    with ThreadPoolExecutor(_workers(len(work))) as pool:
-        done = pool.map(lambda item: _read_one(item[0], item[1], choice), work)
+    with _mapping(len(work)) as spread:
+        done = spread(lambda item: _read_one(item[0], item[1], choice), work)
         frames = []
         for ready, ((path, _), (frame, skipped)) in enumerate(zip(work, done, strict=True), 1):
             if choice.progress is not None:
@@ -293,18 +293,19 @@ def _together(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     table = _stacked(frames)
     if "trial" not in table.columns:
         table = table.with_columns(trial=pl.lit(None, pl.Int64))
-    unknown = [
-        name
-        for name in table.columns
-        if name not in ALWAYS and table[name].null_count() == table.height
-    ]
-    table = table.drop(unknown)
-    order = [name for name in LEADING if name in table.columns]
-    return table.select(*order, pl.exclude(order))
+    known = {
+        item.name: item
+        for item in table.get_columns()
+        if item.name in ALWAYS or item.null_count() < table.height
+    }
+    leading = [known.pop(name) for name in LEADING if name in known]
+    return pl.DataFrame([*leading, *known.values()])
 
 
 def _stacked(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Tables one below the other, in one piece of memory."""
+    if len(frames) == 1:
+        return frames[0].rechunk()
     return pl.concat(_agreeing(frames), how="diagonal_relaxed").rechunk()
 
 
@@ -324,5 +325,11 @@ def _agreeing(frames: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
     ]
 
 
-def _workers(files: int) -> int:
-    return max(1, min(32, files, 4 * (os.cpu_count() or 1)))
+@contextmanager
+def _mapping(files: int) -> Iterator[Callable[..., Iterator[Any]]]:
+    """A `map` that works at many files at once; one file needs no threads."""
+    if files <= 1:
+        yield map
+        return
+    with ThreadPoolExecutor(min(32, files, 4 * (os.cpu_count() or 1))) as pool:
+        yield pool.map

@@ -150,8 +150,9 @@ def read(
     trials, raw, plan = trials_of(
         source, columns, choice, cases=cases, absent=absent, zero_is_missing=zero_is_missing
     )
-    for line in from_logs(plan.frame(), raw).filter(pl.col("how") != "unused").rows():
-        log.info("column %s <- %s (%s) %s", *line)
+    if log.isEnabledFor(logging.INFO):
+        for line in from_logs(plan.frame(), raw).filter(pl.col("how") != "unused").rows():
+            log.info("column %s <- %s (%s) %s", *line)
     if errors == "collect":
         return trials, pl.DataFrame(schema=UNREAD) if raw.unread is None else raw.unread
     return trials
@@ -169,10 +170,6 @@ def trials_of(
     """The trials of a source, with what is known of it: as `read`, for those who tell people."""
     zeros = _zero_columns(zero_is_missing)
     raw, plan = resolved(source, columns, choice.threshold, choice)
-    try:
-        refuse_broken(raw.frame, tuple(item for item in plan.fields if item.usable))
-    except pl.exceptions.PolarsError as error:
-        raise failed(error, raw.files) from error
     missing = [name for name in zeros if plan.get(name) is None]
     if missing:
         found = [name for name in SPENT if plan.get(name) is not None]
@@ -180,11 +177,23 @@ def trials_of(
             f"zero_is_missing: the table has no {listed(missing)}; it has "
             f"{listed(found) or 'none of ' + listed(SPENT)}. Leave it out, or name its column."
         )
-    unknown = (pl.when(pl.col(name) != 0).then(pl.col(name)).alias(name) for name in zeros)
-    trials = canonical(raw.frame, plan).with_columns(unknown)
+    if raw.rows is None or zeros or any(item.how != "name" for item in plan.fields):
+        trials: pl.LazyFrame | pl.DataFrame = _canonical(raw, plan, zeros)
+    else:  # logs are made of canonical columns
+        trials = raw.rows
     if raw.unread is not None or choice.keep != "raise" or cases is not None:
         trials = keyed(trials, keep=choice.keep, cases=cases, absent=absent)
-    return trials, raw, plan
+    return trials.lazy(), raw, plan
+
+
+def _canonical(raw: Raw, plan: Plan, zeros: Sequence[str]) -> pl.LazyFrame:
+    """A table as trials, once its values are known to fit."""
+    try:
+        refuse_broken(raw.frame, tuple(item for item in plan.fields if item.usable))
+    except pl.exceptions.PolarsError as error:
+        raise failed(error, raw.files) from error
+    unknown = (pl.when(pl.col(name) != 0).then(pl.col(name)).alias(name) for name in zeros)
+    return canonical(raw.frame, plan).with_columns(unknown)
 
 
 def mapping(
