@@ -12,6 +12,8 @@ import pytest
 
 import trialframe as tr
 from trialframe.cli import main
+from trialframe.cli._options import Columns
+from trialframe.cli._trials import Trials, loaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -229,6 +231,13 @@ def test_what_is_left_out_stays_out(run: Callable[..., tuple[int, str]], logs: P
     assert "in 2 clusters" in run("summary", logs, *words)[1]
     told = run("summary", logs, "--scorer", "strict", "--no-cluster", "-m", "pass@1")[1]
     assert "clusters" not in told
+
+
+@pytest.mark.shared
+def test_verdicts_of_a_judge_in_a_log_stay_those_of_a_judge(shared_formats: Path) -> None:
+    path = str(shared_formats / "tau2-bench" / "judge_summary_airline_cot.json")
+    columns = Columns(given={"passed": "judge"}, threshold=None)
+    assert loaded([path], columns, Trials()).counts.judged_by == "judge"
 
 
 def test_keep_decides_about_copies_of_logs(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias, get_type_hints
 
@@ -154,12 +154,14 @@ class Given:
         columns: Keyword arguments that say where its columns are, with the threshold.
         plan: What the columns of the files are taken for.
         keep: What is still to be done about repeated trials.
+        renamed: Whether the columns have been given their canonical names.
     """
 
     frame: pl.LazyFrame
     columns: dict[str, Any]
     plan: Plan
     keep: str
+    renamed: bool
 
     def trials(self) -> pl.LazyFrame | None:
         """The trials, canonical; None where the files hold counts."""
@@ -189,13 +191,14 @@ def given(files: list[str], columns: opt.Columns, reading: Reading) -> Given:
     if raw.unread is None and cases is None and later:
         known = {n: n if isinstance(value, pl.Expr) else value for n, value in named.items()}
         known["threshold"] = columns.threshold
-        return Given(frame=frame, columns=known, plan=plan, keep=reading.keep)
+        return Given(frame=frame, columns=known, plan=plan, keep=reading.keep, renamed=False)
     refuse_broken(frame, tuple(item for item in plan.fields if item.usable))
     left_out = [n for n, value in named.items() if value is None and plan.get(n) is None]
     trials = canonical(frame, plan).drop(left_out, strict=False)
     trials = keyed(trials, keep=reading.keep, cases=cases, absent=reading.absent or ABSENT[1])
     say_made(trials)
-    return Given(frame=trials, columns=dict.fromkeys(left_out), plan=plan, keep="raise")
+    names = dict.fromkeys(left_out)
+    return Given(frame=trials, columns=names, plan=plan, keep="raise", renamed=True)
 
 
 def for_rules(
@@ -219,10 +222,11 @@ def loaded(
     data = given(files, columns, trials)
     words: dict[str, Any] = {"keep": data.keep, "attempts": trials.attempts}
     found = count(data.frame, by=by or (), unscored=policy, **words, **data.columns)
+    if data.renamed:
+        found = replace(found, mapping=data.plan.frame())
     say_mapping(data.plan)
-    return Loaded(
-        frame=data.frame, columns=data.columns, plan=data.plan, keep=data.keep, counts=found
-    )
+    parts = {one.name: getattr(data, one.name) for one in fields(data)}
+    return Loaded(counts=found, **parts)
 
 
 def _without_zeros(frame: pl.LazyFrame, plan: Plan, names: list[str]) -> pl.LazyFrame:
