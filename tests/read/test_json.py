@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -104,6 +104,7 @@ values = st.one_of(
         max_size=12,
     )
 )
+@example(rows=[{"passed": []}, {"passed": [False]}])
 def test_a_sample_gives_what_the_whole_file_gives(
     tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]]
 ) -> None:

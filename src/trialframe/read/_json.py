@@ -109,13 +109,16 @@ def _typed(source: str | bytes, schema: pl.Schema, path: str, facts: Survey) -> 
         frame = pl.read_ndjson(source, schema=schema)
     except pl.exceptions.PolarsError:
         return None
-    left = facts.colons - sum(part.count() for part, keyed in _parts(frame) if keyed)
+    parts = list(_parts(frame))
+    if any(part.dtype == pl.Null for part, keyed in parts if not keyed):
+        return None  # items whose type the sample does not tell: Polars makes nulls of them
+    left = facts.colons - sum(part.count() for part, keyed in parts if keyed)
     if not left:
         return frame
-    left -= _in_text(frame, ":")
+    left -= _in_text(frame, ":", literal=True)
     null, nulls = b": null" if b'": ' in facts.sample else b":null", 0
     for block in blocks(path) if left or facts.escapes else ():
-        if b"\\u003" in block and re.search(rb"\\u003[aA]", block):
+        if facts.escapes and b"\\u003" in block and re.search(rb"\\u003[aA]", block):
             return None  # text with a colon that is not among those of the file
         nulls += block.count(null)
     if left:
@@ -137,10 +140,10 @@ def _parts(frame: pl.DataFrame) -> Iterator[tuple[pl.Series, bool]]:
             yield from _parts(inner.struct.unnest())
 
 
-def _in_text(frame: pl.DataFrame, pattern: str) -> int:
+def _in_text(frame: pl.DataFrame, pattern: str, *, literal: bool = False) -> int:
     """How often a pattern is inside the text of a table."""
     texts = (part for part, _ in _parts(frame) if part.dtype == pl.String)
-    return sum(int(text.str.count_matches(pattern).sum()) for text in texts)
+    return sum(int(text.str.count_matches(pattern, literal=literal).sum()) for text in texts)
 
 
 def _parsed_lines(path: str) -> Iterator[Any]:
