@@ -105,5 +105,5 @@ def test_thousands_of_runs(tmp_path: Path) -> None:
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     assert frame.height == LOGS * 20
     assert frame["passed"].sum() == LOGS * 10
-    report(f"{LOGS:,} runs of 20 samples, a run", took / LOGS * 1e3, 3, "ms")
+    report(f"{LOGS:,} runs of 20 samples, a run", took / LOGS * 1e3, 2, "ms")
     report(f"{LOGS:,} runs of 20 samples, more memory", grown, 300, "MB")

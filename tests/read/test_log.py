@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialframe.read._log import Log
-from trialframe.read._take import Take, all_at, at_once
+from trialframe.read._take import FEW, Take, all_at, at_once
 
 ZONES = st.integers(-23 * 60, 23 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 SCALARS = st.one_of(
@@ -38,12 +38,13 @@ RECORDS = st.lists(
     column=st.sampled_from(["case", "trial", "score", "passed", "duration_ms", "started_at"]),
     path=st.sampled_from(["row.a", "row.a.b", "row.c"]),
     factor=st.sampled_from([1.0, 1000.0]),
+    copies=st.sampled_from([1, FEW]),
 )
 def test_columns_madeat_once_are_those_made_one_by_one(
-    records: list[dict[str, Any]], column: str, path: str, factor: float
+    records: list[dict[str, Any]], column: str, path: str, factor: float, copies: int
 ) -> None:
     take = Take(column=column, path=path, factor=factor)
-    found = all_at(records, take.place)
+    found = all_at(records, take.place) * copies
     fast = at_once((take,), lambda _: found)
     if fast is not None:
         slow = [take.cast(value) for value in found]  # raises where a record would be skipped
@@ -91,10 +92,12 @@ def fits(take: Take, record: dict[str, Any]) -> bool:
         | st.datetimes().map(str)
         | st.dates().map(str),
         max_size=4,
-    )
+    ),
+    st.sampled_from([1, FEW]),
 )
-def test_time_stamps_are_those_of_python(texts: list[str | None]) -> None:
+def test_time_stamps_are_those_of_python(stamps: list[str | None], copies: int) -> None:
     take = Take(column="started_at", path="at")
+    texts = stamps * copies
     try:
         want = [take.cast(text) for text in texts]
     except ValueError:  # a zone takes it out of the years that Python knows

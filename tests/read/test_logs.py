@@ -8,6 +8,8 @@ import logging
 import re
 import shutil
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +36,7 @@ from trialframe.read._formats import EVERY, LOGS
 from trialframe.read._outline import head_of
 from trialframe.read._paths import files_of
 from trialframe.read._take import cast
-from trialframe.read.logs import Choice, found_in, read_logs
+from trialframe.read.logs import Choice, at_once, found_in, read_logs
 from trialframe.schema import TRIALS
 
 if TYPE_CHECKING:
@@ -496,3 +498,32 @@ def test_a_file_of_another_kind_is_refused_with_what_to_do(tmp_path: Path, kind:
     with pytest.raises(SourceError, match=r"odd\.json") as found:
         tr.read(path, format=kind.name)
     assert re.search(r"\b([Ll]eave|[Ww]rite|Read|Keep|Score|Give|[Nn]ame) ", str(found.value))
+
+
+def test_files_that_are_waited_for_are_read_by_many_threads() -> None:
+    threads = set()
+
+    def waiting(number: int) -> int:
+        threads.add(threading.get_ident())
+        time.sleep(0.02)
+        return -number
+
+    assert list(at_once(waiting, range(30))) == [-number for number in range(30)]
+    assert len(threads) > 2
+    assert list(at_once(lambda number: -number, range(30))) == [-n for n in range(30)]
+    assert list(at_once(waiting, [])) == []
+
+
+def test_an_error_ends_the_reading_of_waiting_files() -> None:
+    seen = []
+
+    def failing(number: int) -> int:
+        time.sleep(0.005)
+        seen.append(number)
+        if number >= 12:
+            raise SourceError(f"{number}")
+        return number
+
+    with pytest.raises(SourceError, match="12"):
+        list(at_once(failing, range(10_000)))
+    assert len(seen) < 1000

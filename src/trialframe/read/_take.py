@@ -29,6 +29,9 @@ _KINDS = EXTRAS | {item.name: item.dtype for item in TRIALS}
 
 LARGEST = 2**53
 
+FEW = 200
+"""Values up to which a loop is faster than a call of Polars or NumPy."""
+
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 MALFORMED = (
@@ -166,10 +169,11 @@ def _plain(take: Take, values: Sequence[Any]) -> pl.Series | None:
 
 def _times(name: str, values: Sequence[Any]) -> pl.Series:
     """Time stamps as a column; Polars is slow to take over times of Python."""
-    texts = pl.Series(name, values, dtype=pl.String)
-    found = texts.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", time_unit="us", strict=False)
-    if found.null_count() == texts.null_count():
-        return found
+    if len(values) > FEW:
+        texts = pl.Series(name, values, dtype=pl.String)
+        found = texts.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", time_unit="us", strict=False)
+        if found.null_count() == texts.null_count():
+            return found
     times = (value if value is None else as_time(value) for value in values)
     since = [time if time is None else (time - _EPOCH) // _MICROSECOND for time in times]
     return pl.Series(name, since, dtype=pl.Int64).cast(pl.Datetime("us", "UTC"))
@@ -181,6 +185,9 @@ def _numbers(take: Take, values: Sequence[Any], *, whole: bool) -> pl.Series | N
         found = pl.Series(take.column, values, dtype=pl.Int64)
         ends: list[Any] = [found.min(), found.max()]
         return found if -LARGEST <= ends[0] <= ends[1] <= LARGEST else None
+    if len(values) <= FEW:
+        cells = [v if v is None else cast(v, take.kind, take.factor) for v in values]
+        return pl.Series(take.column, cells, dtype=take.kind)
     real = np.array(values, dtype=float)  # None becomes NaN
     known = np.isfinite(real)
     real *= take.factor

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
+import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
@@ -27,10 +27,17 @@ if TYPE_CHECKING:
     from trialframe.read._log import LogFormat
     from trialframe.read._paths import DataFile
 
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+
 log = logging.getLogger("trialframe")
 
 LOG_ENDINGS = ("JSON", "JSON lines", "Archive", "XML")
 """Formats of files, by their endings, that may be logs."""
+
+FIRST, WAITING, WORKERS = 8, 3.0, 16
+"""Files that are read one by one to see whether they are waited for; how many times the work the
+time must be; and how many files are then waited for at once."""
 
 AT_ONCE = 500
 """Small tables that are kept apart at most: each costs much more than its rows."""
@@ -113,8 +120,7 @@ def found_in(files: Sequence[DataFile], choice: Choice) -> Found:
     unread += [(file.path, "", f"it {EMPTY}") for file in files if file.empty]
     files = [file for file in files if not file.empty]
     candidates = [file for file in files if file.format in LOG_ENDINGS and not file.remote]
-    with _mapping(len(candidates)) as spread:
-        looked = dict(zip(candidates, spread(_looked_at, candidates), strict=True))
+    looked = dict(zip(candidates, at_once(_looked_at, candidates), strict=True))
     for file in files:
         kind = looked.get(file)
         if isinstance(kind, Exception):
@@ -149,20 +155,19 @@ def read_logs(found: Found, choice: Choice) -> Logs:
     unread = list(found.unread)
     _refuse_idle_metric([kind for _, kind in found.logs], choice)
     work = _without_copies(_selected(found.logs, choice, unread), choice, unread)
-    with _mapping(len(work)) as spread:
-        done = spread(lambda item: _read_one(item[0], item[1], choice), work)
-        frames = []
-        for ready, ((path, _), (frame, skipped)) in enumerate(zip(work, done, strict=True), 1):
-            if choice.progress is not None:
-                choice.progress(ready, len(work))
-            unread += [(str(path), place, why) for place, why in skipped]
-            if frame is None:
-                continue
-            if not frame.height and not skipped:
-                log.warning("%s holds no trials", short(str(path)))
-            frames.append(frame)
-            if len(frames) >= AT_ONCE:
-                frames = [_stacked(frames)]
+    done = at_once(lambda item: _read_one(item[0], item[1], choice), work)
+    frames = []
+    for ready, ((path, _), (frame, skipped)) in enumerate(zip(work, done, strict=True), 1):
+        if choice.progress is not None:
+            choice.progress(ready, len(work))
+        unread += [(str(path), place, why) for place, why in skipped]
+        if frame is None:
+            continue
+        if not frame.height and not skipped:
+            log.warning("%s holds no trials", short(str(path)))
+        frames.append(frame)
+        if len(frames) >= AT_ONCE:
+            frames = [_stacked(frames)]
     table = _together(frames)
     for file, place, why in unread[:TOLD]:
         log.warning("not read: %s%s: %s", short(file), f", {place}" if place else "", why)
@@ -325,11 +330,22 @@ def _agreeing(frames: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
     ]
 
 
-@contextmanager
-def _mapping(files: int) -> Iterator[Callable[..., Iterator[Any]]]:
-    """A `map` that works at many files at once; one file needs no threads."""
-    if files <= 1:
-        yield map
+def at_once(function: Callable[[Item], Made], items: Sequence[Item]) -> Iterator[Made]:
+    """What a function makes of every item, in order; by threads where it has to wait.
+
+    Only one thread at a time runs Python, and many that take turns take twice as long as one. So
+    threads serve where files are waited for, as on a network, and the first ones tell.
+    """
+    first, rest = items[:FIRST], items[FIRST:]
+    start, worked = time.perf_counter(), time.thread_time()
+    done = list(map(function, first))
+    took, worked = time.perf_counter() - start, time.thread_time() - worked
+    yield from done
+    if took < WAITING * worked:
+        yield from map(function, rest)
         return
-    with ThreadPoolExecutor(min(32, files, 4 * (os.cpu_count() or 1))) as pool:
-        yield pool.map
+    pool = ThreadPoolExecutor(WORKERS)
+    try:
+        yield from pool.map(function, rest)
+    finally:
+        pool.shutdown(cancel_futures=True)  # whoever asked may have ended at an error
