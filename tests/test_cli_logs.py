@@ -274,3 +274,13 @@ def test_the_worst_run_needs_runs(run: Callable[..., tuple[int, str]], tmp_path:
         "2 trials were numbered in the order of their log (trial_made is true), so that no run"
         in told
     )
+
+
+def test_the_first_of_several_scorers_that_a_log_has_decides(
+    run: Callable[..., tuple[int, str]], logs: Path
+) -> None:
+    code, told = run("summary", logs, "--scorer", "other", "--scorer", "strict", "-m", "pass@1")
+    assert (code, told) == run("summary", logs, "--scorer", "strict", "-m", "pass@1")
+    code, told = run("summary", logs, "--scorer", "other", "--scorer", "none", "-m", "pass@1")
+    assert code == 2
+    assert "none of --scorer other --scorer none is there" in told

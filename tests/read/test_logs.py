@@ -108,7 +108,10 @@ def test_packed_logs_are_read(tmp_path: Path) -> None:
         ("tau2-bench/folder_form", {}),
         ("swebench/logs/run_evaluation/run_a", {}),
         ("helm", {}),
-        ("lm-eval", {"metric": "acc|exact_match,strict-match|pass@1,all-three", "threshold": 1}),
+        (
+            "lm-eval",
+            {"metric": ["acc", "exact_match,strict-match", "pass@1,all-three"], "threshold": 1},
+        ),
     ],
 )
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
@@ -527,3 +530,39 @@ def test_an_error_ends_the_reading_of_waiting_files() -> None:
     with pytest.raises(SourceError, match="12"):
         list(at_once(failing, range(10_000)))
     assert len(seen) < 1000
+
+
+def scored(path: Path, **scores: bool) -> None:
+    tests = [{"scores": {name: {"value": value} for name, value in scores.items()}}]
+    samples = [{"id": "a", "epoch": 1, "model_usage": {}} | one for one in tests]
+    spec = {"task": path.stem, "model": "m", "created": "2026-01-01"}
+    path.write_text(json.dumps({"status": "success", "eval": spec, "samples": samples}))
+
+
+def test_of_several_scores_each_log_takes_the_first_that_it_has(tmp_path: Path) -> None:
+    scored(tmp_path / "one.json", match=True, judge=False)
+    scored(tmp_path / "two.json", choice=False, judge=True)
+    frame = tr.read(tmp_path, metric=["match", "choice"]).collect()
+    assert frame.select("task", "passed", "scorer").rows() == [
+        ("one", True, "match"),
+        ("two", False, "choice"),
+    ]
+    assert tr.read(tmp_path, metric=["judge", "match"]).collect()["passed"].to_list() == [
+        False,
+        True,
+    ]
+    with pytest.raises(ArgumentError, match=r"one.json' has no such scorer. It has 'match'"):
+        tr.read(tmp_path, metric="choice")
+    with pytest.raises(ArgumentError, match=r"none of metric=\['x', 'y'\] is there: metric='y'"):
+        tr.read(tmp_path, metric=["x", "y"], errors="collect")
+    with pytest.raises(ArgumentError, match="metric == 3"):
+        tr.read(tmp_path, metric=3)  # type: ignore[call-overload]
+
+
+def test_a_log_without_the_score_is_told_beside_those_that_have_it(tmp_path: Path) -> None:
+    scored(tmp_path / "one.json", match=True, judge=False)
+    scored(tmp_path / "two.json", choice=False, judge=True)
+    lazy, unread = tr.read(tmp_path, metric="match", errors="collect")
+    assert lazy.collect()["task"].to_list() == ["one"]
+    assert unread["reason"][0].startswith("metric='match'")
+    assert unread["file"].to_list() == [str(tmp_path / "two.json")]

@@ -52,7 +52,7 @@ class Converting(Reading):
     """The same options, two of them by a second name: nothing else here is a metric or cases."""
 
     scorer: Annotated[
-        str | None, opt.panel(opt.ABOUT_LOGS, "--scorer", SCORER, "NAME", "--metric")
+        list[str] | None, opt.panel(opt.ABOUT_LOGS, "--scorer", SCORER, "NAME", "--metric")
     ] = None
     case_list: Annotated[
         str | None, opt.panel(opt.ABOUT_TRIALS, "--case-list", CASE_LIST, "FILE", "--cases")

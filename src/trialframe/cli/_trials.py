@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from trialframe.read._combine import Raw
     from trialframe.read._fields import Plan
 
-SCORER = "The score that decides, where a log has several."
+SCORER = "The score that decides, where a log has several; repeatable: the first that a log has."
 CASE_LIST = "The full list of cases: a table with a column case, or a text file."
 
 Text: TypeAlias = str | None
@@ -52,7 +52,7 @@ class Reading:
     format: Annotated[
         Text, _log("--from", "Kind of log, as `trialframe formats` names it, or table.", "FORMAT")
     ] = None
-    scorer: Annotated[Text, _log("--scorer", SCORER, "NAME")] = None
+    scorer: Annotated[Texts, _log("--scorer", SCORER, "NAME")] = None
     case_list: Annotated[Text, _which("--case-list", CASE_LIST, "FILE")] = None
     absent: Annotated[
         Text,
@@ -96,7 +96,11 @@ class Reading:
     def choice(self, threshold: float | None, **more: Any) -> Choice:
         """How logs are to be read."""
         return Choice(
-            format=self.format, metric=self.scorer, keep=self.keep, threshold=threshold, **more
+            format=self.format,
+            metrics=tuple(self.scorer or ()),
+            keep=self.keep,
+            threshold=threshold,
+            **more,
         )
 
     def cases(self) -> pl.Series | None:
@@ -120,9 +124,9 @@ class Reading:
 
     def refuse_idle(self, raw: Raw) -> None:
         """Raise when a score was chosen, and there is no log to choose it from."""
-        if self.scorer is not None and raw.unread is None:
+        if self.scorer and raw.unread is None:
             raise ArgumentError(
-                f"--scorer {short(self.scorer)}: these are no logs but tables. Leave it out; "
+                f"--scorer {short(self.scorer[0])}: these are no logs but tables. Leave it out; "
                 "--passed or --score names a column."
             )
 

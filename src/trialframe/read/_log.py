@@ -6,7 +6,7 @@ with a list of `Take` which place in the record becomes which column. `Log.table
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -45,6 +45,27 @@ OUTCOMES = {
     "absent": "not in the log; added from the list of cases",
 }
 """The outcome classes that all formats share."""
+
+
+class NoSuchScoreError(ArgumentError):
+    """A log has no score of the name that was asked for."""
+
+
+def first_there(names: Sequence[str], read: Callable[[str | None], Any]) -> Any:
+    """What is read by the first of these scores that a log has, or by the format's own.
+
+    Raises:
+        NoSuchScoreError: It has none of them.
+    """
+    lacking = []
+    for name in names or (None,):
+        try:
+            return read(name)
+        except NoSuchScoreError as error:
+            lacking.append(error)
+    if len(lacking) == 1:
+        raise lacking[0]
+    raise NoSuchScoreError(f"none of metric={[*names]!r} is there: {lacking[-1]}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +118,11 @@ class Log:
     threshold: float | None = None
     strict: bool = True
     unread: list[tuple[str, str]] = field(default_factory=list)
+
+    def by(self, metric: str | None) -> Log:
+        """The file anew, with another score that decides; what is unread is told to this one."""
+        self.unread.clear()
+        return replace(self, metric=metric)
 
     def skip(self, place: str, reason: str) -> None:
         """Say that something at a place in the file cannot be read.
@@ -180,7 +206,7 @@ class Log:
         if self.metric is not None:
             if self.metric in every:
                 return self.metric
-            raise ArgumentError(
+            raise NoSuchScoreError(
                 f"metric={self.metric!r}: {short(str(self.path))} has no such {what}. It has "
                 f"{listed(every) or 'none'}."
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import polars as pl
 from trialframe.errors import ColumnError, SourceError, TrialframeError, listed
 from trialframe.read._combine import Raw
 from trialframe.read._frames import FAILURES, reason
-from trialframe.read._log import Log, bare
+from trialframe.read._log import Log, bare, first_there
 from trialframe.read.logs import UNREAD
 
 if TYPE_CHECKING:
@@ -71,11 +72,11 @@ def preset_of(raw: Raw, choice: Choice) -> Raw:
     for path, part in _frames(raw, found):
         log = Log(
             path=Path(f"the export of {found.title}"),
-            metric=choice.metric,
             threshold=choice.threshold,
             strict=choice.strict,
         )
-        parts.append(_of_file(_converted(found, part, log), path))
+        made = first_there(choice.metrics, partial(_converted, found, part, log))
+        parts.append(_of_file(made, path))
         unread += [(path or str(log.path), place, why) for place, why in log.unread]
     frame = parts[0] if len(parts) == 1 else pl.concat(parts, how="diagonal_relaxed")
     taken = {take.column: take for take in found.fields}
@@ -84,9 +85,11 @@ def preset_of(raw: Raw, choice: Choice) -> Raw:
     )
 
 
-def _converted(found: TableFormat, frame: pl.LazyFrame, log: Log) -> pl.LazyFrame:
+def _converted(
+    found: TableFormat, frame: pl.LazyFrame, log: Log, metric: str | None
+) -> pl.LazyFrame:
     try:
-        return found.convert(frame, log)
+        return found.convert(frame, log.by(metric))
     except TrialframeError:
         raise
     except (*FAILURES, AttributeError, LookupError) as error:

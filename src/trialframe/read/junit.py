@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from trialframe.errors import ArgumentError, SourceError, listed, short
+from trialframe.errors import SourceError, listed, short
 from trialframe.read import _suites
-from trialframe.read._log import Log, LogFormat
+from trialframe.read._log import Log, LogFormat, NoSuchScoreError
 from trialframe.read._take import Take, clipped
 from trialframe.read._xml import Reader
 
@@ -352,7 +352,7 @@ def _metric(log: Log, rows: list[tuple[str, dict[str, Any]]]) -> str | None:
             log.skip(place, f"property {log.metric} is {short(value)}, and a number is needed.")
     names = list(dict.fromkeys(name for _, row in rows for name in row["properties"]))
     if log.metric not in names:
-        raise ArgumentError(
+        raise NoSuchScoreError(
             f"metric={log.metric!r}: {short(str(log.path))} has no such property. It has "
             f"{listed(names) or 'none'}."
         )

@@ -188,16 +188,15 @@ def _with_filters(
 
 
 def _chosen(log: Log, names: list[str]) -> str | None:
-    """The metric and filter that decide: of those asked for, in turn, the first that is there."""
-    for wanted in (log.metric or "").split("|"):
-        found = [name for name in names if wanted in (name, name.rpartition(",")[0])]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise ArgumentError(
-                f"metric={log.metric!r}: {short(str(log.path))} has it after several filters. "
-                f"Choose one of {listed(found)}."
-            )
+    """The metric and filter that decide; without its filter where there is one filter only."""
+    found = [name for name in names if log.metric in (name, name.rpartition(",")[0])]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ArgumentError(
+            f"metric={log.metric!r}: {short(str(log.path))} has it after several filters. "
+            f"Choose one of {listed(found)}."
+        )
     return log.chosen(names, "metric")
 
 
@@ -272,8 +271,7 @@ FORMAT = LogFormat(
     read=read,
     fields=FIELDS,
     trial="none: several runs in the order of time",
-    metric="a metric and its filter, as in exact_match,strict-match; acc|exact_match,strict-match "
-    "takes the first of them that a file has",
+    metric="a metric and its filter, as in exact_match,strict-match",
     select=select,
     identity=lambda path: path.name,
 )

@@ -16,7 +16,7 @@ import polars as pl
 from trialframe.errors import ArgumentError, SourceError, TrialframeError, short
 from trialframe.read._frames import reason
 from trialframe.read._known import log_format, recognised
-from trialframe.read._log import Log
+from trialframe.read._log import Log, NoSuchScoreError, first_there
 from trialframe.read._paths import EMPTY
 from trialframe.read._take import EXTRAS, MALFORMED, Take
 from trialframe.schema import TRIALS
@@ -61,7 +61,7 @@ class Choice:
 
     Attributes:
         format: Name of the format; None to tell it from the files.
-        metric: The score that decides, by name.
+        metrics: Names of the score that decides: the first that a log has.
         threshold: Pass when score >= threshold.
         keep: What to do with files that are copies of each other.
         strict: Whether the first thing that cannot be read is an error.
@@ -69,7 +69,7 @@ class Choice:
     """
 
     format: str | None = None
-    metric: str | None = None
+    metrics: tuple[str, ...] = ()
     threshold: float | None = None
     keep: str = "raise"
     strict: bool = True
@@ -155,7 +155,8 @@ def read_logs(found: Found, choice: Choice) -> Logs:
     unread = list(found.unread)
     _refuse_idle_metric([kind for _, kind in found.logs], choice)
     work = _without_copies(_selected(found.logs, choice, unread), choice, unread)
-    done = at_once(lambda item: _read_one(item[0], item[1], choice), work)
+    lacking: list[NoSuchScoreError] = []
+    done = at_once(lambda item: _read_one(item[0], item[1], choice, lacking), work)
     frames = []
     for ready, ((path, _), (frame, skipped)) in enumerate(zip(work, done, strict=True), 1):
         if choice.progress is not None:
@@ -168,6 +169,8 @@ def read_logs(found: Found, choice: Choice) -> Logs:
         frames.append(frame)
         if len(frames) >= AT_ONCE:
             frames = [_stacked(frames)]
+    if lacking and len(lacking) == len(work):
+        raise lacking[0]
     table = _together(frames)
     for file, place, why in unread[:TOLD]:
         log.warning("not read: %s%s: %s", short(file), f", {place}" if place else "", why)
@@ -183,11 +186,11 @@ def read_logs(found: Found, choice: Choice) -> Logs:
 
 def _refuse_idle_metric(kinds: Sequence[LogFormat], choice: Choice) -> None:
     """Raise when a score was chosen, and logs of these kinds have one verdict."""
-    if choice.metric is None or not kinds or any(kind.metric for kind in kinds):
+    if not choice.metrics or not kinds or any(kind.metric for kind in kinds):
         return
     raise ArgumentError(
-        f"metric={choice.metric!r}: logs of {kinds[0].title} have one verdict a trial. Leave it "
-        "out."
+        f"metric={choice.metrics[0]!r}: logs of {kinds[0].title} have one verdict a trial. "
+        "Leave it out."
     )
 
 
@@ -266,12 +269,16 @@ def _copies(work: list[tuple[Path, LogFormat]]) -> dict[Path, Path]:
 
 
 def _read_one(
-    path: Path, kind: LogFormat, choice: Choice
+    path: Path, kind: LogFormat, choice: Choice, lacking: list[NoSuchScoreError]
 ) -> tuple[pl.DataFrame | None, list[tuple[str, str]]]:
     """One log; in lenient reading whatever is wrong with it is reported, not raised."""
-    source = Log(path=path, metric=choice.metric, threshold=choice.threshold, strict=choice.strict)
+    wrong: TrialframeError
+    source = Log(path=path, threshold=choice.threshold, strict=choice.strict)
     try:
-        return kind.read(source), source.unread
+        return first_there(choice.metrics, lambda name: kind.read(source.by(name))), source.unread
+    except NoSuchScoreError as error:  # it may be there in other logs
+        lacking.append(error)
+        wrong = error
     except ArgumentError:
         raise
     except TrialframeError as error:

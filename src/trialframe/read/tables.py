@@ -39,7 +39,7 @@ def read(
     source: Any,
     *,
     format: str | None = ...,
-    metric: str | None = ...,
+    metric: str | Sequence[str] | None = ...,
     cases: Any = ...,
     absent: Literal["fail", "unscored"] = ...,
     keep: Literal["raise", "first", "last", "all"] = ...,
@@ -55,7 +55,7 @@ def read(
     source: Any,
     *,
     format: str | None = ...,
-    metric: str | None = ...,
+    metric: str | Sequence[str] | None = ...,
     cases: Any = ...,
     absent: Literal["fail", "unscored"] = ...,
     keep: Literal["raise", "first", "last", "all"] = ...,
@@ -70,7 +70,7 @@ def read(
     source: Any,
     *,
     format: str | None = None,
-    metric: str | None = None,
+    metric: str | Sequence[str] | None = None,
     cases: Any = None,
     absent: Literal["fail", "unscored"] = "unscored",
     keep: Literal["raise", "first", "last", "all"] = "raise",
@@ -92,7 +92,8 @@ def read(
             a list of dicts.
         format: Name of a log format, or "table"; None to tell it from the content. In a folder
             with logs all other files are left out, and named in the log of this package.
-        metric: Of logs with several scores per trial, the one that decides, by its name there.
+        metric: Of logs with several scores per trial, the one that decides, by its name there;
+            of several names each log takes the first that it has.
         cases: The full list of cases, or a table with a column `case`. For every case of it
             that a config lacks a row is added, with the outcome "absent".
         absent: What such a row is: "fail", as boards count it, or "unscored".
@@ -142,7 +143,7 @@ def read(
     _checks.one_of(errors, "errors", ("raise", "collect"))
     choice = Choice(
         format=format,
-        metric=metric,
+        metrics=_checks.names(metric, "metric"),
         threshold=threshold,
         keep=_checks.one_of(keep, "keep", KEEP),
         strict=errors == "raise",
@@ -200,7 +201,7 @@ def mapping(
     source: Any,
     *,
     format: str | None = None,
-    metric: str | None = None,
+    metric: str | Sequence[str] | None = None,
     threshold: float | None = None,
     **columns: Unpack[Columns],
 ) -> pl.DataFrame:
@@ -229,7 +230,8 @@ def mapping(
         >>> tr.mapping({"task": [1], "ok": [True], "lang": ["py"]}, passed="ok").rows()[:2]
         [('case', 'task', 'alias', ''), ('passed', 'ok', 'given', '')]
     """
-    choice = Choice(format=format, metric=metric, threshold=threshold, strict=False)
+    metrics = _checks.names(metric, "metric")
+    choice = Choice(format=format, metrics=metrics, threshold=threshold, strict=False)
     raw, plan = resolved(source, columns, threshold, choice)
     return from_logs(plan.frame(), raw)
 
