@@ -127,3 +127,13 @@ def test_plain_records_are_madeat_once() -> None:
     assert first == ["7", 2000, True, 0.5, datetime(2026, 1, 1, tzinfo=UTC)]
     odd = [{"row": row | {"ok": "yes"}}]
     assert at_once(fields, lambda take: all_at(odd, take.place)) is None
+
+
+def test_numbers_of_trials_are_whole() -> None:
+    take = Take(column="trial", path="trial")
+    assert [take.cast(value) for value in (3, 3.0, None)] == [3, 3, None]
+    log = Log(path=Path("x.json"), strict=False)
+    fields = (Take(column="case", path="case"), take, Take(column="passed", path="ok"))
+    records = [(f"row {n}", {"case": "a", "trial": n / 2, "ok": True}) for n in range(3)]
+    assert log.table(records, fields)["trial"].to_list() == [0, 1]
+    assert log.unread == [("row 1", "trial is 0.5: a whole number is needed, as it is the trial")]

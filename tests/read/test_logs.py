@@ -182,6 +182,17 @@ def test_files_that_are_no_logs_are_left_out_and_named(
         rows([tmp_path / "m.json", tmp_path / "table.csv"])
 
 
+def test_an_archive_that_is_cut_short_is_never_left_out_silently(tmp_path: Path) -> None:
+    write(tmp_path / "m.json", [tau_row()])
+    (tmp_path / "cut.eval").write_bytes(b"PK\x03\x04 and no more")
+    with pytest.raises(SourceError, match=r"cut.eval' is no log that is known. It may be cut"):
+        rows(tmp_path)
+    lazy, unread = tr.read(tmp_path, errors="collect")
+    assert lazy.collect().height == 1
+    assert unread["file"].to_list() == [str(tmp_path / "cut.eval")]
+    assert rows(tmp_path, format="tau-bench").height == 1
+
+
 def test_a_summary_of_one_tool_does_not_stop_logs_of_another(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

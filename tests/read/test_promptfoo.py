@@ -278,6 +278,21 @@ def test_answers_of_the_cache_are_told(
     assert "1 of 2 answers come from promptfoo's cache" in caplog.text
 
 
+def test_fewer_rows_than_the_file_counts_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    document = json.loads((FIXTURES / "once.json").read_text("utf-8"))
+    document["results"]["results"].pop()
+    path = tmp_path / "cut.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with caplog.at_level(logging.WARNING, "trialframe"):
+        assert rows(path).height == 11
+    assert "its own stats count 12 results, and it holds 11 of them" in caplog.text
+    caplog.clear()
+    rows(FIXTURES / "once.json")
+    assert "stats" not in caplog.text
+
+
 def test_measures_and_extras(write: Callable[..., Path]) -> None:
     test = {"vars": {"w": "hi"}, "metadata": {"repo": "r", "deep": {}, "_x": 1}}
     row = rows(write(summary(item(testCase=test)))).row(0, named=True)

@@ -32,6 +32,9 @@ LARGEST = 2**53
 FEW = 200
 """Values up to which a loop is faster than a call of Polars or NumPy."""
 
+WHOLE = ("trial", "attempt")
+"""Columns that number something: a fraction in them is an error and never rounded."""
+
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 MALFORMED = (
@@ -92,11 +95,18 @@ class Take:
                 found = self.made(found)
             if found is None:
                 return None
+            if self.column in WHOLE:
+                _refuse_fraction(found)
             return cast(found, _KINDS.get(self.column, self.dtype), self.factor)
         except (ValueError, TypeError, OverflowError) as error:
             raise ValueError(
                 f"{self.place} is {short(found)}: {error}, as it is the {self.column}"
             ) from None
+
+
+def _refuse_fraction(value: Any) -> None:
+    if isinstance(value, float) and 0 < value % 1 < 1:
+        raise ValueError("a whole number is needed")
 
 
 def constant(name: str, value: Any, dtype: Any, height: int) -> pl.Series:
@@ -160,6 +170,8 @@ def _plain(take: Take, values: Sequence[Any]) -> pl.Series | None:
         return pl.Series(name, texts, dtype=pl.String)
     if dtype is pl.Boolean and kinds <= {bool}:
         return pl.Series(name, values, dtype=pl.Boolean)
+    if name in WHOLE and float in kinds:
+        return None
     if dtype in {pl.Int64, pl.Float64} and kinds <= {int, float}:
         return _numbers(take, values, whole=kinds <= {int})
     if isinstance(dtype, pl.Datetime) and kinds <= {str}:

@@ -32,6 +32,8 @@ Made = TypeVar("Made")
 
 log = logging.getLogger("trialframe")
 
+CUT_SHORT = "It may be cut short: write it again, or leave it out."
+
 LOG_ENDINGS = ("JSON", "JSON lines", "Archive", "XML")
 """Formats of files, by their endings, that may be logs."""
 
@@ -131,6 +133,13 @@ def found_in(files: Sequence[DataFile], choice: Choice) -> Found:
             logs.append((file, kind))
         elif forced is not None and file.named:
             logs.append((file, forced))
+        elif (
+            forced is kind is None and file.format == "Archive" and not (file.named or file.remote)
+        ):
+            unknown = f"{short(file.path)} is no log that is known. {CUT_SHORT}"
+            if choice.strict:
+                raise SourceError(unknown)
+            unread.append((file.path, "", unknown))
         else:
             others.append(file)
     return Found(logs=tuple(logs), others=tuple(others), unread=tuple(unread))

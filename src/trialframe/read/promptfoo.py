@@ -128,8 +128,18 @@ def _rows(log: Log) -> tuple[Row, list[tuple[str, Row]]]:
             f"{short(str(log.path))} has no list of results. Write it with `promptfoo eval -o`, or "
             "leave it out."
         )
-    items = log.items(summary["results"], "results")
-    return document, [(f"results[{number}]", row) for number, row in items]
+    rows = [(f"results[{number}]", row) for number, row in log.items(summary["results"], "results")]
+    told = _dict(summary, "stats")
+    counted = [told.get(name) for name in ("successes", "failures", "errors")]
+    total = sum(count for count in counted if type(count) is int)
+    if len(rows) < total:
+        log_.warning(
+            "%s: its own stats count %d results, and it holds %d of them. Somebody cut it.",
+            short(str(log.path)),
+            total,
+            len(rows),
+        )
+    return document, rows
 
 
 def _is_row(log: Log, place: str, row: Row) -> bool:
