@@ -68,7 +68,7 @@ def test_records_that_do_not_fit_are_left_out_alone(
     score = {} if column in {"score", "passed"} else {"passed": [True] * len(records)}
     every = (*fields, *(Take(column=name, path="") for name in score))
     places = [f"row {row}" for row in range(len(records))]
-    frame = log.columns(places, values | score, every, extras)
+    frame = log.columns(places.__getitem__, values | score, every, extras)
     want = [str(record) for record in good]
     assert (frame["note"].to_list() if records else []) == want
     assert frame[column].to_list() == [fields[0].value(record) for record in good]

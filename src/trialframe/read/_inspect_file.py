@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -15,9 +14,11 @@ from trialframe.read import _bounded
 from trialframe.read._archive import Archive
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from trialframe.read._log import Log
+
+Place = Callable[[int], str]
 
 Made = TypeVar("Made", bound=msgspec.Struct)
 
@@ -71,28 +72,6 @@ _ROWS = msgspec.json.Decoder(list[Sample])
 """Reads summaries without the parts that nobody wants, and with little for the collector to do."""
 
 
-class Numbered(Sequence[str]):
-    """Places in a list of the file, each written when somebody asks for it."""
-
-    def __init__(self, name: str, numbers: Sequence[int]) -> None:
-        """Take the name of the list, and the positions."""
-        self.name, self.numbers = name, numbers
-
-    def __len__(self) -> int:
-        """How many there are."""
-        return len(self.numbers)
-
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> Numbered: ...
-    def __getitem__(self, place: int | slice) -> str | Numbered:
-        """One of them, or some."""
-        if isinstance(place, slice):
-            return Numbered(self.name, self.numbers[place])
-        return f"{self.name}[{self.numbers[place]}]"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One log.
@@ -100,17 +79,17 @@ class Run:
     Attributes:
         header: What holds for all samples: eval, plan, status, results.
         samples: Summaries of the samples.
-        places: Where each of them is in the file.
+        place: Where a sample is in the file, by its position among them.
     """
 
     header: Mapping[str, Any]
     samples: Sequence[Sample]
-    places: Sequence[str]
+    place: Place
 
     def only(self, rows: Sequence[int]) -> Run:
         """The run with some of its samples."""
         samples = [self.samples[row] for row in rows]
-        return replace(self, samples=samples, places=[self.places[row] for row in rows])
+        return replace(self, samples=samples, place=lambda row: self.place(rows[row]))
 
 
 def run_of(log: Log) -> Run:
@@ -126,8 +105,8 @@ def run_of(log: Log) -> Run:
         header = _object(log, log.json(), "the document")
         rows = list(log.items(header.pop("samples", None) or [], "samples"))
         samples = [light(row, header) for _, row in rows]
-        places = Numbered("samples", [number for number, _ in rows])
-        run = Run(header=header, samples=samples, places=places)
+        places = [f"samples[{number}]" for number, _ in rows]
+        run = Run(header=header, samples=samples, place=places.__getitem__)
     _object(log, run.header.get("eval"), "eval")
     return _latest(log, run)
 
@@ -150,22 +129,23 @@ def _of_archive(log: Log, archive: Archive) -> Run:
         header = _object(log, archive.json(START), START) | {"status": "started"}
     journal = [name for name in names if name.startswith(JOURNAL)]
     journal.sort(key=lambda name: (len(name), name))  # 2.json before 10.json
-    samples, places = _summaries(log, archive, [SUMMARIES] if SUMMARIES in names else journal)
+    samples, place = _summaries(log, archive, [SUMMARIES] if SUMMARIES in names else journal)
     enough = _enough(header, samples)
     known = {f"{SAMPLES}{row.id}_epoch_{row.epoch}.json" for row in samples if enough}
     others = set(names) - known
     wanted = [name for name in names if name in others and name.startswith(SAMPLES)]
     if wanted:
         whole = list(_whole(log, archive, wanted, header))
+        places = [*map(place, range(len(samples))), *(member for member, _ in whole)]
+        place = places.__getitem__
         samples = [*samples, *(sample for _, sample in whole)]
-        places = [*places, *(place for place, _ in whole)]
-    return Run(header=header, samples=samples, places=places)
+    return Run(header=header, samples=samples, place=place)
 
 
 def _summaries(
     log: Log, archive: Archive, members: Iterable[str]
-) -> tuple[Sequence[Sample], Sequence[str]]:
-    found: list[tuple[Sequence[Sample], Sequence[str]]] = []
+) -> tuple[Sequence[Sample], Place]:
+    found: list[tuple[Sequence[Sample], Place]] = []
     for member in members:
         try:
             found.append(_rows(log, archive.read(member), member))
@@ -173,16 +153,16 @@ def _summaries(
             log.skip(member, str(error))  # the samples themselves may still be there
     if len(found) == 1:
         return found[0]
-    return [*chain(*(samples for samples, _ in found))], [*chain(*(places for _, places in found))]
+    places = [place(row) for samples, place in found for row in range(len(samples))]
+    return [sample for samples, _ in found for sample in samples], places.__getitem__
 
 
-def _rows(log: Log, data: bytes, member: str) -> tuple[Sequence[Sample], Sequence[str]]:
+def _rows(log: Log, data: bytes, member: str) -> tuple[Sequence[Sample], Place]:
     try:
-        samples = _ROWS.decode(data)
-        return samples, Numbered(member, range(len(samples)))
+        return _ROWS.decode(data), lambda row: f"{member}[{row}]"
     except (msgspec.MsgspecError, RecursionError):  # NaN among others
         rows = list(log.items(_bounded.parsed(data, f"{log.path}: {member}"), member))
-        return [_sample(row) for _, row in rows], Numbered(member, [number for number, _ in rows])
+        return [_sample(row) for _, row in rows], lambda row: f"{member}[{rows[row][0]}]"
 
 
 def _sample(row: Mapping[str, Any]) -> Sample:
@@ -259,7 +239,7 @@ def _latest(log: Log, run: Run) -> Run:
     for row, sample in enumerate(run.samples):
         name, epoch = sample.id, sample.epoch
         if name is None or epoch is None:
-            log.skip(run.places[row], "it has no id or no epoch, so it is no sample")
+            log.skip(run.place(row), "it has no id or no epoch, so it is no sample")
         else:
             key = (type(name), str(name), str(epoch))
             again += key in kept

@@ -245,7 +245,7 @@ class Log:
         placed, later = _gathered(records)
         rows = [record for _, record in placed]
         kept, columns = self._columns(
-            [place for place, _ in placed], fields, lambda take: all_at(rows, take.place)
+            lambda row: placed[row][0], fields, lambda take: all_at(rows, take.place)
         )
         if later is not None:
             raise later
@@ -255,7 +255,7 @@ class Log:
 
     def columns(
         self,
-        places: Sequence[str],
+        place: Callable[[int], str],
         values: Mapping[str, Sequence[Any]],
         fields: Sequence[Take],
         extras: Mapping[str, Sequence[Any]],
@@ -263,7 +263,7 @@ class Log:
         """Values of many records as trials, for readers of formats with very many of them.
 
         Args:
-            places: Where each record is in the file, for messages.
+            place: Where a record is in the file, by its row, for messages.
             values: What `fields` are made of, by the names of their columns.
             fields: As in `table`.
             extras: Values of further columns, by name.
@@ -275,30 +275,30 @@ class Log:
             ArgumentError: As `table`.
             SourceError: As `table`.
         """
-        kept, columns = self._columns(places, fields, lambda take: values[take.column])
-        if len(kept) < len(places):
+        kept, columns = self._columns(place, fields, lambda take: values[take.column])
+        if any(len(column) > len(kept) for column in extras.values()):
             extras = {name: [column[row] for row in kept] for name, column in extras.items()}
         return self.finished(columns, extras)
 
     def _columns(
         self,
-        places: Sequence[str],
+        place: Callable[[int], str],
         fields: Sequence[Take],
         found: Callable[[Take], Sequence[Any]],
     ) -> tuple[Sequence[int], pl.DataFrame]:
         """Columns of what was found, and their rows: those that do not fit are skipped."""
         made = at_once(fields, found)
         if made is not None:
-            return range(len(places)), pl.DataFrame(made)
+            frame = pl.DataFrame(made)
+            return range(frame.height), frame
         values = [found(take) for take in fields]
         rows, kept = [], []
-        for row, place in enumerate(places):
+        for row, found_there in enumerate(zip(*values, strict=True)):
             try:
-                rows.append(
-                    [take.cast(every[row]) for take, every in zip(fields, values, strict=True)]
-                )
+                pairs = zip(fields, found_there, strict=True)
+                rows.append([take.cast(value) for take, value in pairs])
             except (ValueError, TrialframeError) as error:
-                self.skip(place, str(error))
+                self.skip(place(row), str(error))
                 continue
             kept.append(row)
         schema = {take.column: take.kind for take in fields}

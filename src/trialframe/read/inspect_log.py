@@ -23,7 +23,7 @@ from trialframe.read._take import LARGEST, Take, as_text, by_name, clipped, cons
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from trialframe.read._inspect_file import Run, Sample, Usage
+    from trialframe.read._inspect_file import Place, Run, Sample, Usage
     from trialframe.read._inspect_scores import Decides
     from trialframe.read._outline import Head
 
@@ -100,7 +100,7 @@ PASSED = Take(
 class Scored(NamedTuple):
     """Samples with their places, the values and reasons of the score, and what they used."""
 
-    places: Sequence[str]
+    place: Place
     samples: Sequence[Sample]
     values: Sequence[Any]
     reasons: Sequence[str | None]
@@ -128,7 +128,7 @@ def read(log: Log) -> pl.DataFrame:
     rows = _scored(log, run, decides)
     if log.threshold is None and not any(map(is_number, {*rows.values})):
         log = replace(log, threshold=1.0)  # what counts in Inspect's own pass_at and at_least
-    frame = log.columns(rows.places, _values(log, run, rows), SAMPLE, _metadata(rows.samples))
+    frame = log.columns(rows.place, _values(log, run, rows), SAMPLE, _metadata(rows.samples))
     about = _about(run.header) | {"scorer": name}
     run_wide = {take.column: (take.value(about), take.kind) for take in RUN} | _settings(about)
     made = [constant(n, v, dtype, frame.height) for n, (v, dtype) in run_wide.items()]
@@ -153,7 +153,7 @@ def _can_be_read(log: Log, run: Run, row: int, decides: Decides | None) -> bool:
         what = "model_usage"
         _used(sample.model_usage, sample.role_usage)
     except SHAPELESS as error:
-        log.skip(run.places[row], f"its {what} cannot be read: {error}")
+        log.skip(run.place(row), f"its {what} cannot be read: {error}")
         return False
     return True
 
@@ -167,7 +167,7 @@ def _scored_at_once(run: Run, decides: Decides | None) -> Scored:
         values = [None if sample.invalidation else value for value, sample in pairs]
     used = [_used(sample.model_usage, sample.role_usage) for sample in samples]
     spent = zip(*used, strict=True) if used else ((), (), ())
-    return Scored(run.places, samples, values, reasons, *spent)
+    return Scored(run.place, samples, values, reasons, *spent)
 
 
 def _values(log: Log, run: Run, rows: Scored) -> dict[str, Sequence[Any]]:

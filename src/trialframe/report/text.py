@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from trialframe.display import MISSING, shown
 from trialframe.errors import visible
@@ -82,14 +82,16 @@ def _table(panel: Panel, width: int) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0))
     room = width - sum(column.width + GAP for column in panel.columns)
+    numbers = any(not column.left for column in panel.columns)
+    side: Literal["top", "bottom"] = "bottom" if numbers else "top"  # of a name that is folded
     for column, most in zip(panel.names, _shared(panel.names, room), strict=True):
-        table.add_column(Text(column.title), overflow="fold", max_width=most, vertical="bottom")
+        table.add_column(Text(column.title), overflow="fold", max_width=most, vertical=side)
     for column in panel.columns:
         table.add_column(
             Text(column.heading),
             justify="left" if column.left else "right",
             no_wrap=True,
-            vertical="bottom",
+            vertical=side,
         )
     texts = [column.cells() for column in (*panel.names, *panel.columns)]
     for i, row in enumerate(zip(*texts, strict=True)):
