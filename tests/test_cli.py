@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -18,8 +19,8 @@ from polars.testing import assert_frame_equal
 
 import trialframe as tr
 from trialframe.cli import main
+from trialframe.cli._advice import as_options
 from trialframe.cli._conditions import condition
-from trialframe.cli._options import as_options
 from trialframe.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -482,6 +483,55 @@ def test_messages_speak_of_options() -> None:
     assert as_options("x keep='last' y") == "x --keep last y"
     assert as_options("case=['a', 'b c']") == "--case a --case 'b c'"
     assert as_options('score=pl.col("x").fill_nan(None)') == 'score=pl.col("x").fill_nan(None)'
+    assert as_options("--map attempt=1, --threshold=0.5") == "--map attempt=1, --threshold=0.5"
+    assert as_options("(trial=...) or order") == "(--trial COLUMN) or order"
+    told = as_options("say verdicts={'a': True} (with `trialframe judge calibrate`: --verdict x);")
+    assert told == "say --verdict x;"
+
+
+@pytest.mark.parametrize("word", ["", "1", "true", "it's", "C", " a", "'a'", '"'])
+def test_the_condition_of_a_message_is_the_one_that_was_meant(word: str) -> None:
+    said = as_options(f"Say passed=pl.col('my grade') == {word!r}.")
+    flag, text = shlex.split(said.removeprefix("Say ").removesuffix("."))
+    made = condition(text)
+    assert flag == "--passed"
+    assert made is not None
+    assert (made.column, made.sign, made.value) == ("my grade", "==", word)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("seq", "{}"), "Name it: --map attempt=COLUMN."),
+        (("counts", "{}", "--unscored", "timeout=x"), "error: --unscored timeout=x. Available"),
+        (("counts", "{}", "--keep", "raise"), "Choose --keep first, --keep last or --keep all"),
+    ],
+)
+def test_errors_speak_of_options(
+    run: Callable[..., Ran], tmp_path: Path, words: tuple[str, ...], told: str
+) -> None:
+    path = tmp_path / "trials.csv"
+    rows = {"case": ["x", "x"], "trial": [1, 1], "passed": [True, False]}
+    pl.DataFrame(rows).write_csv(path)
+    ran = run(*(word.format(path) for word in words))
+    assert ran.code == 2
+    assert told in ran.err
+
+
+def test_notes_speak_of_options(
+    run: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = {"task": "t", "model": "m", "created": "2026-01-01", "run_id": "r"}
+    grades = ["C", "", "I", ""]
+    samples = [
+        {"id": str(i), "epoch": 1, "input": "", "target": "", "scores": {"s": {"value": grade}}}
+        for i, grade in enumerate(grades)
+    ]
+    log = {"version": 2, "status": "success", "eval": spec, "plan": {}, "results": {}}
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(log | {"samples": samples}), encoding="utf-8")
+    ran = run("counts", path)
+    assert """for example --passed "grade == ''\"""" in ran.err
 
 
 # real evaluations

@@ -42,6 +42,12 @@ COMMANDS = {
     "check": (),
     "doctor": (),
     "judge signals": ("--signal", "metadata.noise"),
+    "judge calibrate": ("--judge", "passed", "--label", "metadata.level", "--min-n", "5"),
+    "judge correct": ("--method", "ppi", "--judge", "passed", "--label", "metadata.level"),
+    "judge drift": (
+        *("--judge", "passed", "--label", "metadata.level", "--config", "config"),
+        *("--baseline", "base", "--candidate", "new"),
+    ),
 }
 """Commands that take trials, and what they ask for besides."""
 
@@ -284,3 +290,62 @@ def test_the_first_of_several_scorers_that_a_log_has_decides(
     code, told = run("summary", logs, "--scorer", "other", "--scorer", "none", "-m", "pass@1")
     assert code == 2
     assert "none of --scorer other --scorer none is there" in told
+
+
+def test_labels_may_be_in_logs(run: Callable[..., tuple[int, str]], logs: Path) -> None:
+    words = ("--judge", "passed", "--label", "metadata.level")
+    asked = ("judge", "correct", logs, logs, *words, "--scorer", "lenient", "-f", "json")
+    assert run(*asked)[0] in {0, 1}
+    assert run(*asked, "--from", "inspect") == run(*asked)
+    copy = logs.with_name("copy.json")
+    shutil.copy(logs / "new.json", copy)
+    calibrate = ("judge", "calibrate", logs, copy, *words, "--scorer", "strict", "-f", "json")
+    code, told = run(*calibrate)
+    assert code == 2
+    assert "is a copy of" in told
+    alone = run("judge", "calibrate", logs, *words, "--scorer", "strict", "-f", "json")
+    assert run(*calibrate, "--keep", "first") == alone
+
+
+def test_scores_of_logs_with_labels_have_a_threshold(
+    run: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
+    rows = [sample | {"scores": {"s": {"value": 0.7}}} for sample in samples(4)]
+    spec = {"task": "t", "model": "m", "created": "2026-01-01", "run_id": "r"}
+    head = {"version": 2, "status": "success", "eval": spec, "plan": {}, "results": {}}
+    log = tmp_path / "log.json"
+    log.write_text(json.dumps(head | {"samples": rows}), encoding="utf-8")
+    words = ("judge", "calibrate", log, "--judge", "passed", "--label", "metadata.level")
+    code, told = run(*words)
+    assert code == 2
+    assert "for example --score-threshold 1, or --score-threshold 0.5" in told
+    assert "kappa" in run(*words, "--score-threshold", "0.5")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--from", "inspct"), "Did you mean 'inspect'?"),
+        (("--scorer", "strict"), "no logs but tables. Leave it out; --judge or --label names"),
+        (("--keep", "first"), "no logs but tables. Leave it out; in a table, remove the copies"),
+        (("--keep", "some"), "keep == 'some'"),
+    ],
+    ids=str,
+)
+def test_options_of_logs_fit_no_table_of_labels(
+    run: Callable[..., tuple[int, str]], words: tuple[str, ...], message: str
+) -> None:
+    code, told = run("judge", "calibrate", BOARD, *words)
+    assert code == 2
+    assert message in told
+    assert run("judge", "calibrate", BOARD, "--from", "table")[0] == 0
+
+
+def test_the_scorer_of_a_comparison_is_that_of_its_labels(
+    run: Callable[..., tuple[int, str]], logs: Path
+) -> None:
+    words = ("--labels-a", logs, "--labels-b", logs, "--map", "judge=passed", "--scorer", "strict")
+    code, told = run("compare", logs, "base", "new", *words)
+    assert code == 2
+    assert "error: labels: which column is the judge?" in told
+    assert told.endswith("Call it judge.")

@@ -92,7 +92,7 @@ def test_a_status_column(tmp_path: Path, capfdbinary: pytest.CaptureFixture[byte
         (["decay", DATA, "--bucket", "difficulty"], "Name it, as in --order"),
         (["decay", DATA, "--bucket", "case"], "is no length"),
         (["reliability", DATA, "--status", "passed"], "goes to --passed passed"),
-        (["decay", DATA, "--bucket", "length"], "no column 'length'"),
+        (["decay", DATA, "--bucket", "length"], "error: bucket: no column 'length'"),
         (["decay", DATA, "--bucket", "duration_ms", "--edges", "a"], "must be numbers"),
         (["gstudy", DATA, "--method", "anova"], "equally many runs"),
         (["gstudy", DATA, "--table", "g"], "table == 'g'"),
@@ -110,6 +110,27 @@ def test_bad_input_is_one_line(
     last: list[Any] = [line for line in err.splitlines() if line.startswith("error")]
     assert len(last) == 1
     assert message in last[0]
+
+
+def test_a_bucket_that_is_not_there_is_named_by_options_of_decay(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    trials, counts = tmp_path / "trials.csv", tmp_path / "counts.csv"
+    rows = {"case": ["x", "x", "y"], "trial": [0, 1, 0], "passed": [True, False, True]}
+    pl.DataFrame(rows | {"took": [3, 4, 90]}).write_csv(trials)
+    pl.DataFrame({"case": ["x", "y"], "n": 2, "c": 1, "duration_ms": [3, 90]}).write_csv(counts)
+    words = ["decay", str(trials), "--bucket"]
+    code, _, err = run([*words, "duration_ms"], capfdbinary)
+    assert code == 2
+    assert err.endswith("have no duration_ms. Name it: --duration-ms COLUMN.\n")
+    named = ["--duration-ms", "took", "--edges", "5", "-k", "1"]
+    assert run([*words, "duration_ms", *named], capfdbinary)[0] == 0
+    code, _, err = run([*words, "tests_share"], capfdbinary)
+    assert err.endswith("Name it: --map tests_passed=COLUMN, --map tests_total=COLUMN.\n")
+    code, _, err = run(["decay", str(counts), "--bucket", "duration_ms"], capfdbinary)
+    assert code == 2
+    assert "no sums of duration_ms" in err
+    assert "--by" not in err
 
 
 def test_sequences(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -35,7 +35,7 @@ from trialframe.cli import (
     _report,
     _sequential,
 )
-from trialframe.cli._options import as_options
+from trialframe.cli._advice import as_options
 from trialframe.cli._output import refuse_own_input, say
 from trialframe.errors import TrialframeError
 
@@ -113,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     log = logging.getLogger("trialframe")
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("note: %(message)s"))
+    handler.setFormatter(_InOptions("note: %(message)s"))
     log.addHandler(handler)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal that cannot show a letter
@@ -134,6 +134,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         log.removeHandler(handler)
     return code
+
+
+class _InOptions(logging.Formatter):
+    """Notes of functions, with their arguments said in options."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The note as one line."""
+        return as_options(super().format(record))
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -158,7 +166,7 @@ def _message(error: Exception) -> str | None:
     if type(error).__module__.partition(".")[0] == "narwhals":  # which wraps those of Polars
         return f"counting failed: {str(error).strip().partition(chr(10))[0]}"
     if isinstance(error, TrialframeError | ImportError | PolarsError | UnicodeError):
-        return as_options(str(error))
+        return str(error)
     if isinstance(error, OSError):
         where = f": {error.filename}" if error.filename and error.strerror else ""
         return f"{error.strerror or error}{where}"

@@ -8,6 +8,7 @@ import polars as pl
 
 from trialframe.audit import audit as find
 from trialframe.cli import _options as opt
+from trialframe.cli._advice import as_options
 from trialframe.cli._output import Output
 from trialframe.cli._trials import Reading, for_rules
 from trialframe.errors import ArgumentError, short
@@ -83,7 +84,7 @@ def audit(
         show="all" if everything else "findings",
         **named,
     )
-    words = [opt.as_options(line).replace('show="all"', "--all") for line in found["remedy"]]
+    words = [as_options(line).replace('show="all"', "--all") for line in found["remedy"]]
     told = found.with_columns(pl.Series("remedy", words, pl.String))
     out.write(
         found,

@@ -8,6 +8,7 @@ import polars as pl
 
 from trialframe.audit import check_trials
 from trialframe.cli import _options as opt
+from trialframe.cli._advice import as_options
 from trialframe.cli._output import Output
 from trialframe.cli._trials import Reading, for_rules
 from trialframe.doctor import doctor as examine
@@ -27,7 +28,7 @@ def check(
 
     source, named = for_rules(files, columns, trials)
     found = check_trials(source, **named)
-    advice = pl.Series("advice", [opt.as_options(line) for line in found["advice"]], pl.String)
+    advice = pl.Series("advice", [as_options(line) for line in found["advice"]], pl.String)
     told = found.with_columns(advice)
     out.write(
         found,
@@ -50,7 +51,7 @@ def doctor(
         raise ArgumentError(f"format == {out.kind!r}: doctor writes table, md or json.")
     source, named = for_rules(files, columns, trials)
     made = examine(source, **named)
-    told = opt.as_options(made.text())
+    told = as_options(made.text())
     texts = {
         "table": f"{told}\n",
         "md": f"```text\n{told}\n```\n",

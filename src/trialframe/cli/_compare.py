@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,16 +16,18 @@ from trialframe.comparison.compare import compare as compared
 from trialframe.comparison.headlines import compare_rates
 from trialframe.comparison.regressions import regressions as tested
 from trialframe.decide.gate import gate as decided
-from trialframe.errors import ArgumentError
+from trialframe.errors import ArgumentError, ColumnError
 from trialframe.judge.calibrate import calibrate
 from trialframe.judge.correct_difference import rogan_gladen_difference
 from trialframe.read._load import load
+from trialframe.read.logs import Choice
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from trialframe.comparison.result import Comparison
     from trialframe.decide.gate import Decision
+    from trialframe.judge.calibrate import Calibration
     from trialframe.judge.correct_difference import CorrectedDifference
 
 ABOUT = "Comparison"
@@ -151,7 +154,7 @@ def compare(
     )
     extras = _Extras(
         decision=decided(found, by=groups or None) if gate else None,
-        corrected=_corrected(data, found, labels_a, labels_b),
+        corrected=_corrected(data, found, labels_a, labels_b, trials),
     )
     if extras.corrected is not None:
         told = tuple(text for text in found.warnings if CORRECT_IT not in text)
@@ -177,7 +180,7 @@ class _Extras:
 
 
 def _corrected(
-    data: Loaded, found: Comparison, labels_a: str | None, labels_b: str | None
+    data: Loaded, found: Comparison, labels_a: str | None, labels_b: str | None, trials: Trials
 ) -> CorrectedDifference | None:
     """The difference with the judge's errors taken out, from labels of each side."""
     if labels_a is None and labels_b is None:
@@ -187,18 +190,26 @@ def _corrected(
     if found.metric != "pass@1":
         raise ArgumentError(f"labels correct pass@1, not {found.metric}.")
     _from_a_judge(data)
-    if labels_a == labels_b:
-        made = calibrate(load([labels_a]).frame)
-    else:
-        parts = [
-            load([path]).frame.with_columns(pl.lit(name).alias("config"))
-            for path, name in ((labels_a, found.baseline), (labels_b, found.candidate))
-        ]
-        made = calibrate(pl.concat(parts, how="diagonal_relaxed"), config="config")
+    made = _calibrated(labels_a, labels_b, found, trials)
     for note in made.notes:
         say(f"labels: {note}")
     names = (found.baseline, found.candidate)
     return rogan_gladen_difference(data.counts, *names, made, level=found.level)
+
+
+def _calibrated(labels_a: str, labels_b: str, found: Comparison, trials: Trials) -> Calibration:
+    """One calibration of both sides, or one for each."""
+    logs = Choice(metrics=tuple(trials.scorer or ()), keep=trials.keep)
+    labels, config = load([labels_a], logs).frame, None
+    if labels_a != labels_b:
+        each = ((labels, found.baseline), (load([labels_b], logs).frame, found.candidate))
+        parts = [frame.with_columns(pl.lit(name).alias("config")) for frame, name in each]
+        labels, config = pl.concat(parts, how="diagonal_relaxed"), "config"
+    try:
+        return calibrate(labels, config=config)
+    except ColumnError as error:
+        told = re.sub(r" Name it: (\w+)=\.\.\.$", r" Call it \1.", str(error))
+        raise ColumnError(f"labels: {told}") from error
 
 
 def _from_a_judge(data: Loaded) -> None:

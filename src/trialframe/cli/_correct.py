@@ -12,12 +12,13 @@ from trialframe import _checks
 from trialframe.cli import _options as opt
 from trialframe.cli._corrections import Asked, Tables, difference_of, grouped
 from trialframe.cli._output import Output
+from trialframe.cli._trials import Verdicts
+from trialframe.cli._trials import judged as judged_tables
 from trialframe.errors import ArgumentError, short
 from trialframe.judge._labelled import FIND
 from trialframe.judge._splits import HELD_OUT
 from trialframe.judge.calibrate import calibrate as calibrated
 from trialframe.judge.drift import judge_drift
-from trialframe.read._load import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +48,7 @@ NoCluster = Annotated[
     opt.panel(ABOUT, "--no-cluster", "Every case stands alone, whatever columns there are."),
 ]
 Split = Annotated[str | None, _column("--split", "Splits; a column `split` is found.")]
-Verdicts = Annotated[
+Meanings = Annotated[
     list[str] | None,
     opt.panel(
         ABOUT,
@@ -100,6 +101,7 @@ Margin = Annotated[
 def calibrate(
     files: opt.Files,
     *,
+    logs: Verdicts,
     out: Output,
     judge: Judges = None,
     label: Label = None,
@@ -108,7 +110,7 @@ def calibrate(
     cluster: Cluster = None,
     no_cluster: NoCluster = False,
     split: Split = None,
-    verdict: Verdicts = None,
+    verdict: Meanings = None,
     by: opt.By = None,
     held_out: HeldOut = None,
     tuned_on: TunedOn = None,
@@ -123,7 +125,7 @@ def calibrate(
     from trialframe.report import judges as report
 
     found = calibrated(
-        load(files).frame,
+        *judged_tables([files], logs),
         judge=judge,
         label=label,
         case=case,
@@ -151,6 +153,7 @@ def correct(
     labelled: LabelledFile,
     judged: JudgedFile = None,
     *,
+    logs: Verdicts,
     out: Output,
     method: Method = "rogan-gladen",
     judge: Judge = None,
@@ -160,7 +163,7 @@ def correct(
     cluster: Cluster = None,
     no_cluster: NoCluster = False,
     split: Split = None,
-    verdict: Verdicts = None,
+    verdict: Meanings = None,
     by: opt.By = None,
     held_out: HeldOut = None,
     tuned_on: TunedOn = None,
@@ -185,7 +188,7 @@ def correct(
     asked = Asked(
         method=method, given=given, splits=splits, words=words, calibration=calibration, level=level
     )
-    tables = Tables.of(labelled, judged, method)
+    tables = Tables.of(labelled, judged, method, logs)
     if pair is None:
         return _rates(out, grouped(asked, tables, opt.parts(by)))
     if by:
@@ -197,6 +200,7 @@ def correct(
 def drift(
     files: opt.Files,
     *,
+    logs: Verdicts,
     out: Output,
     baseline: Annotated[str, typer.Option(help="First config, a value of --config.")],
     candidate: Annotated[str, typer.Option(help="Second config.")],
@@ -207,7 +211,7 @@ def drift(
     cluster: Cluster = None,
     no_cluster: NoCluster = False,
     split: Split = None,
-    verdict: Verdicts = None,
+    verdict: Meanings = None,
     held_out: HeldOut = None,
     tuned_on: TunedOn = None,
     margin: Margin = 0.1,
@@ -217,7 +221,7 @@ def drift(
     from trialframe.report import judges as report
 
     known = calibrated(
-        load(files).frame,
+        *judged_tables([files], logs),
         judge=judge,
         label=label,
         case=case,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from trialframe import _checks
+from trialframe.cli._trials import judged as judged_tables
 from trialframe.errors import ArgumentError, ColumnError, did_you_mean, listed
 from trialframe.judge._judged import counts_of_verdicts
 from trialframe.judge._samples import parts_of
@@ -18,9 +19,9 @@ from trialframe.judge.correct import Corrected, rogan_gladen
 from trialframe.judge.correct_difference import rogan_gladen_difference
 from trialframe.judge.ppi import Powered, powered
 from trialframe.judge.ppi_difference import ppi_difference
-from trialframe.read._load import load
 
 if TYPE_CHECKING:
+    from trialframe.cli._trials import Verdicts
     from trialframe.counts import Counts
 
 CALIBRATIONS = ("auto", "shared", "per-config")
@@ -55,14 +56,14 @@ class Tables:
     judged: pl.LazyFrame | None
 
     @classmethod
-    def of(cls, labelled: str, judged: str | None, method: str) -> Tables:
-        """Both files, read lazily."""
+    def of(cls, labelled: str, judged: str | None, method: str, logs: Verdicts) -> Tables:
+        """Both files, read lazily; tables stay as they are."""
         if judged is None and method != "ppi":
             raise ArgumentError(
                 "rogan-gladen needs two tables: the labelled one, then the judged one."
             )
-        second = None if judged is None else load([judged]).frame
-        return cls(labelled=load([labelled]).frame, judged=second)
+        first, *rest = judged_tables([labelled, *([] if judged is None else [judged])], logs)
+        return cls(labelled=first, judged=rest[0] if rest else None)
 
     def groups(self, by: list[str]) -> list[dict[str, Any]]:
         """Values of some columns that both tables hold, sorted."""

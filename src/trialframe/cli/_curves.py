@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import polars as pl
@@ -11,7 +12,7 @@ from trialframe.cli._output import Output, say
 from trialframe.cli._reliability import ABOUT, K
 from trialframe.cli._trials import Reading, Trials, given, loaded
 from trialframe.display import interval, shown
-from trialframe.errors import ArgumentError, listed, short
+from trialframe.errors import ArgumentError, ColumnError, listed, short
 from trialframe.estimate.attempts import seq_at_k
 from trialframe.reliability.decay import Decay, decay_curve
 from trialframe.schema import MEASURES
@@ -80,7 +81,7 @@ def decay(
     """Follow reliability over tasks of rising length, with slope and trend tests."""
     from trialframe.report import text
 
-    counts = loaded(files, columns, trials, by=None if bucket in MEASURES else [bucket]).counts
+    counts = _in_buckets(files, columns, trials, bucket)
     found = decay_curve(
         counts,
         bucket=bucket,
@@ -104,6 +105,29 @@ def decay(
     for note in counts.notes:
         say(note)
     return 0
+
+
+def _in_buckets(files: list[str], columns: opt.Columns, trials: Trials, bucket: str) -> Counts:
+    """The counts with what the buckets are made of: a column of the cases, or a measure."""
+    if bucket not in MEASURES:
+        try:
+            return loaded(files, columns, trials, by=[bucket]).counts
+        except (
+            ArgumentError,
+            ColumnError,
+        ) as error:  # the bucket is what counts keep
+            raise type(error)(re.sub(r"^by\b", "bucket", str(error))) from error
+    data = loaded(files, columns, trials)
+    if bucket not in data.counts.measures:
+        named = (bucket,) if bucket != "tests_share" else ("tests_passed", "tests_total")
+        raise ColumnError(
+            f"bucket: these counts hold no sums of {bucket}, {bucket}_n and {bucket}_sum. Give "
+            "the trials, or call the column of the cases otherwise."
+            if data.plan.shape == "counts"
+            else f"bucket: these trials have no {bucket}. Name it: "
+            + ", ".join(f"{name}=..." for name in named)
+        )
+    return data.counts
 
 
 def _numbers(texts: list[str] | None) -> list[float] | None:

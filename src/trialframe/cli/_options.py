@@ -7,8 +7,6 @@ how trials are read and which of them count (`_trials.py`).
 from __future__ import annotations
 
 import inspect
-import re
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,11 +37,6 @@ HELP = {
     "passed": "the verdict, or a condition: 'reward >= 1', 'grade == C'",
     "secure": "no security finding, or a condition: 'findings == 0'",
 }
-
-QUOTES = "'\""
-
-RENAMED = {"format": "from", "metric": "scorer"}
-"""Arguments of `tr.read` whose option has another name: --format is that of the output."""
 
 ABOUT_COLUMNS = "Columns (common names are found without)"
 ABOUT_ESTIMATES = "Estimates"
@@ -308,62 +301,3 @@ def parts(texts: list[str] | None) -> list[str]:
         ['pass@1', 'flaky', 'pass^5']
     """
     return [part.strip() for text in texts or () for part in text.split(",") if part.strip()]
-
-
-_PLANNED = ("baseline", "candidate", "rate", "icc", "correlation", "discordance", "trials")
-_OTHERS = (
-    "threshold",
-    "keep",
-    "order",
-    "edges",
-    "attempts",
-    "unscored",
-    "zero_is_missing",
-    "by",
-    "units",
-    *_PLANNED,
-    "format",
-    "metric",
-    "cases",
-    "absent",
-    "errors",
-)
-_CALL = re.compile(r"\btr\.\w+\(\.\.\., ([^()]*)\)")
-_ARGUMENT = re.compile(
-    rf"\b({'|'.join([*NAMED, *_OTHERS])})="
-    r"""(\[[^\]]*\]|'[^']*'|"[^"]*"|pl\.col\("[^"]+"\) == "[^"]*"|\d+(?:\.\d+)?|(?=[,). ]))"""
-    r"( of tr\.read)?"
-)
-
-
-def as_options(message: str) -> str:
-    r"""A message with arguments of functions in it, said in options.
-
-    Examples:
-        >>> as_options('Choose keep="first", or config=[\'model\', \'run\'].')
-        'Choose --keep first, or --config model --config run.'
-        >>> as_options('Map them: passed=pl.col("grade") == "C". Give threshold=, the score.')
-        "Map them: --passed 'grade == C'. Give --threshold, the score."
-        >>> as_options("Keep one with tr.counts(..., by='repo').")
-        'Keep one with --by repo.'
-        >>> as_options("Name one with format= of tr.read.")
-        'Name one with --from.'
-        >>> as_options("Choose metric='acc,none' of tr.read.")
-        'Choose --scorer acc,none.'
-        >>> as_options('Read the rest with errors="collect" of tr.read.')
-        'Read the rest with --errors collect of trialframe convert.'
-    """
-    return _ARGUMENT.sub(_as_option, _CALL.sub(r"\1", message))
-
-
-def _as_option(match: re.Match[str]) -> str:
-    flag = f"--{RENAMED.get(match[1], match[1]).replace('_', '-')}"
-    value = match[2]
-    if value.startswith("pl.col"):
-        column, _, word = value.removeprefix('pl.col("').partition('") == ')
-        words = [f"{column} == {word.strip(QUOTES)}"]
-    else:
-        parts = value.strip("[]").split(",") if value.startswith("[") else [value]
-        words = [part.strip(f" {QUOTES}") for part in parts]
-    said = " ".join(f"{flag} {shlex.quote(word)}" if word else flag for word in words)
-    return f"{said} of trialframe convert" if match[3] and match[1] == "errors" else said

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from trialframe import _checks
 from trialframe.cli import _options as opt
+from trialframe.cli._advice import as_options
 from trialframe.errors import ArgumentError, SourceError
 from trialframe.read._paths import files_of
 from trialframe.report.formats import FORMATS, encoded, format_of, replacing
@@ -152,5 +153,5 @@ def console(file: io.StringIO | None = None) -> Console:
 
 
 def say(message: str, word: str = "note") -> None:
-    """One line on standard error."""
-    sys.stderr.write(f"{word}: {' '.join(message.split())}\n")
+    """One line on standard error, with arguments of functions said in options."""
+    sys.stderr.write(f"{word}: {' '.join(as_options(message).split())}\n")

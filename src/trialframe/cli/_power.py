@@ -8,6 +8,7 @@ import polars as pl
 import typer
 
 from trialframe.cli import _options as opt
+from trialframe.cli._advice import as_options
 from trialframe.cli._output import Output, say
 from trialframe.cli._trials import Trials, loaded
 from trialframe.display import MISSING, shown
@@ -165,7 +166,7 @@ def _lines(needed: list[Power], table: pl.DataFrame, target: float) -> list[str]
         + (f"none, {found.reason}" if found.cases is None else f"{found.cases:,}")
         for found in needed
     ]
-    lines = [f"{aim} at effect {opt.as_options('; '.join(told))}"]
+    lines = [f"{aim} at effect {as_options('; '.join(told))}"]
     if needed[0].test == "mcnemar":
         best = [
             f"{found.effect:g}: "

@@ -10,6 +10,7 @@ import polars as pl
 
 from trialframe.audit import audit
 from trialframe.cli import _options as opt
+from trialframe.cli._advice import as_options
 from trialframe.cli._compare import ABOUT
 from trialframe.cli._output import Output, say
 from trialframe.cli._trials import Loaded, Trials, loaded
@@ -118,5 +119,5 @@ def _findings(data: Loaded) -> pl.DataFrame | None:
     if data.plan.shape == "counts":
         return None
     found = audit(data.frame, **data.columns)
-    words = [opt.as_options(line).replace('show="all"', "audit --all") for line in found["remedy"]]
+    words = [as_options(line).replace('show="all"', "audit --all") for line in found["remedy"]]
     return found.with_columns(pl.Series("remedy", words, pl.String))

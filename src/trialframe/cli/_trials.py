@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeAlias, get_type_hints
 
 import polars as pl
 
@@ -26,6 +27,7 @@ from trialframe.schema import TRIALS, column
 
 if TYPE_CHECKING:
     import inspect
+    from collections.abc import Sequence
 
     from trialframe.read._combine import Raw
     from trialframe.read._fields import Plan
@@ -46,41 +48,28 @@ def _which(flag: str, text: str, word: str, *more: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """How logs and tables are read as trials: the options of commands that count none."""
+class Logs:
+    """How logs are read: the options of commands that take tables of any kind beside them."""
 
     format: Annotated[
         Text, _log("--from", "Kind of log, as `trialframe formats` names it, or table.", "FORMAT")
     ] = None
     scorer: Annotated[Texts, _log("--scorer", SCORER, "NAME")] = None
-    case_list: Annotated[Text, _which("--case-list", CASE_LIST, "FILE")] = None
-    absent: Annotated[
-        Text,
-        _which("--absent", "What a listed case without trials is: unscored, or fail.", "WORD"),
-    ] = None
     keep: Annotated[
         str,
         _which(
             "--keep", "Rows that share config, case and trial: raise, first, last, or all.", "RULE"
         ),
     ] = "raise"
-    zeros: Annotated[
-        Texts,
-        _which(
-            "--zero-is-missing",
-            "0 stands for unknown in tokens_in, tokens_out, cost_uusd or duration_ms; repeatable.",
-            "MEASURE",
-        ),
-    ] = None
+
+    columns: ClassVar[str] = "--passed or --score"
+    """The options that say in a table what a scorer says in a log."""
 
     def __post_init__(self) -> None:
         """Refuse words that say nothing."""
         if self.format is not None:
             _checks.one_of(self.format, "--from", [TABLE, *formats()["format"]])
         _checks.one_of(self.keep, "keep", KEEP)
-        _checks.one_of(self.absent or ABSENT[1], "absent", ABSENT)
-        if self.absent is not None and self.case_list is None:
-            raise ArgumentError("--absent needs --case-list, the full list of cases.")
 
     @classmethod
     def options(cls) -> list[inspect.Parameter]:
@@ -103,6 +92,40 @@ class Reading:
             **more,
         )
 
+    def refuse_idle(self, *tables: Raw) -> None:
+        """Raise when a score was chosen, and there is no log to choose it from."""
+        if self.scorer and all(raw.unread is None for raw in tables):
+            raise ArgumentError(
+                f"--scorer {short(self.scorer[0])}: these are no logs but tables. Leave it out; "
+                f"{self.columns} names a column."
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading(Logs):
+    """How logs and tables are read as trials: the options of commands that count none."""
+
+    case_list: Annotated[Text, _which("--case-list", CASE_LIST, "FILE")] = None
+    absent: Annotated[
+        Text,
+        _which("--absent", "What a listed case without trials is: unscored, or fail.", "WORD"),
+    ] = None
+    zeros: Annotated[
+        Texts,
+        _which(
+            "--zero-is-missing",
+            "0 stands for unknown in tokens_in, tokens_out, cost_uusd or duration_ms; repeatable.",
+            "MEASURE",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        """Refuse words that say nothing."""
+        Logs.__post_init__(self)
+        _checks.one_of(self.absent or ABSENT[1], "absent", ABSENT)
+        if self.absent is not None and self.case_list is None:
+            raise ArgumentError("--absent needs --case-list, the full list of cases.")
+
     def cases(self) -> pl.Series | None:
         """The full list of cases: one a line of a text file, or a column of a table."""
         path = self.case_list
@@ -122,13 +145,27 @@ class Reading:
             )
         return frame.select(pl.col(found[0]).alias("case")).collect().to_series()
 
-    def refuse_idle(self, raw: Raw) -> None:
-        """Raise when a score was chosen, and there is no log to choose it from."""
-        if self.scorer and raw.unread is None:
-            raise ArgumentError(
-                f"--scorer {short(self.scorer[0])}: these are no logs but tables. Leave it out; "
-                "--passed or --score names a column."
-            )
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdicts(Logs):
+    """How logs are read where tables hold verdicts of judges, whose columns are named."""
+
+    columns: ClassVar[str] = "--judge or --label"
+
+    score_threshold: Annotated[
+        float | None,
+        opt.panel(
+            opt.ABOUT_LOGS, "--score-threshold", "A trial of a log passes when its score >= this."
+        ),
+    ] = None
+
+    def raw(self, source: str | list[str]) -> Raw:
+        """A table as it is written, or logs."""
+        try:
+            return load(source, self.choice(self.score_threshold))
+        except ArgumentError as error:  # --threshold is that of kappa
+            told = re.sub(r"\bthreshold=", "--score-threshold ", str(error))
+            raise ArgumentError(told) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +240,29 @@ def given(files: list[str], columns: opt.Columns, reading: Reading) -> Given:
     say_made(trials)
     names = dict.fromkeys(left_out)
     return Given(frame=trials, columns=names, plan=plan, keep="raise", renamed=True)
+
+
+def judged(sources: Sequence[str | list[str]], logs: Verdicts) -> list[pl.LazyFrame]:
+    """Tables with verdicts of judges as they are written, and logs.
+
+    Raises:
+        ArgumentError: An option fits no log, or there is none.
+    """
+    raws = [logs.raw(source) for source in sources]
+    logs.refuse_idle(*raws)
+    if logs.keep == "raise":  # a table with a row a judge repeats trials
+        return [raw.frame for raw in raws]
+    if all(raw.unread is None for raw in raws):
+        raise ArgumentError(
+            f"--keep {logs.keep}: these are no logs but tables. Leave it out; in a table, remove "
+            "the copies."
+        )
+    return [
+        raw.frame
+        if raw.unread is None
+        else keyed(raw.frame, keep=logs.keep, cases=None, absent=ABSENT[1])
+        for raw in raws
+    ]
 
 
 def for_rules(
