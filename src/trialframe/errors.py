@@ -76,6 +76,11 @@ def short(value: object, width: int = 60) -> str:
     return text if len(text) <= width else f"{text[: width - 20]}...{text[-16:]}"
 
 
+def named(path: object) -> str:
+    """A path in quotes, whole: it says where."""
+    return short(str(path), 400)
+
+
 def did_you_mean(name: str, available: Iterable[str]) -> str:
     """A sentence that lists what is available and the closest match, if any."""
     names = list(available)

@@ -180,3 +180,39 @@ def test_too_many_members_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     path.write_bytes(packed({"a": b"", "b": b"", "c": b""}))
     with pytest.raises(SourceError, match="more than 2 members"):
         Archive(path)
+
+
+def test_members_that_share_their_bytes_are_refused(tmp_path: Path) -> None:
+    bomb = bytearray(packed({f"{n}": b"0" * 2**20 for n in range(3)}))
+    places = [at for at in range(len(bomb)) if bomb[at : at + 4] == b"PK\x01\x02"]
+    for place in places:
+        bomb[place + 42 : place + 46] = bytes(4)  # all begin where the first one does
+    path = tmp_path / "shared.zip"
+    path.write_bytes(bytes(bomb))
+    with Archive(path) as archive:
+        assert len(archive.read("0")) == 2**20
+        with pytest.raises(SourceError, match="another name than the directory says"):
+            archive.read("1")
+        for _ in range(2):
+            archive.read("0")
+        with pytest.raises(SourceError, match="lie one above the other"):
+            archive.read("0")
+
+
+def test_folders_are_no_members(tmp_path: Path) -> None:
+    path = tmp_path / "folders.zip"
+    path.write_bytes(packed({"a/": b"", "a/b": b"c"}))
+    assert unpacked(path) == {"a/b": b"c"}
+
+
+@pytest.mark.parametrize("comment", [b"PK\x05\x06", packed({}) + b"PK\x05\x06 and more", b"PK"])
+def test_a_comment_may_look_like_an_end(tmp_path: Path, comment: bytes) -> None:
+    path = tmp_path / "comment.zip"
+    path.write_bytes(packed({"a": b"b"}, comment=comment))
+    assert unpacked(path) == {"a": b"b"}
+
+
+def test_what_follows_an_archive_does_not_hide_it(tmp_path: Path) -> None:
+    path = tmp_path / "more.zip"
+    path.write_bytes(packed({"a": b"b"}) + b"\n")
+    assert unpacked(path) == {"a": b"b"}

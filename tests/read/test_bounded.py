@@ -18,12 +18,13 @@ VALUES = st.recursive(
     | st.booleans()
     | st.integers(-(10**30), 10**30)
     | st.floats()
-    | st.text(st.characters(exclude_categories=[]), max_size=8),
+    | st.text(st.characters(exclude_categories=[]), max_size=8)
+    | st.lists(st.sampled_from([*'"\\:-, ', "NaN", "Infinity"]), max_size=6).map("".join),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner),
     max_leaves=12,
 )
 TOKENS = st.lists(
-    st.sampled_from([*"[]{},:.\t ", '"', '"a"', '"\\ud800"', '"\\u00e9"', "\ufeff"])
+    st.sampled_from([*"[]{},:.\t -", '"', '"a"', '"\\ud800"', '"\\u00e9"', "\ufeff", '"NaN"'])
     | st.sampled_from(["1", "-0", "01", "1e999", "1e5", "1.5", "1" * 30])
     | st.sampled_from(["NaN", "-Infinity", "true", "null"]),
     max_size=9,

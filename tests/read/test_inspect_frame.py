@@ -132,3 +132,35 @@ def test_columns_without_a_value_are_no_hindrance() -> None:
 def test_other_tables_are_refused_when_asked_for() -> None:
     with pytest.raises(ColumnError, match="inspect-samples-df"):
         tr.read({"case": ["a"], "passed": [True]}, format="inspect-samples-df")
+
+
+def test_columns_without_a_value_are_of_any_type() -> None:
+    empty = {"total_time": [None], "error": [None], "limit": [None], "model_usage": [None]}
+    for dtype in (pl.String, pl.Null, pl.Float64, pl.Categorical):
+        odd = frame(score_match=["C"], **empty).with_columns(pl.col(empty).cast(dtype))
+        found = rows(odd.with_columns(pl.col("log").cast(pl.Categorical)))
+        told = found.select("config", "passed", "outcome", "duration_ms", "tokens_in", "error")
+        assert told.row(0) == ("2026-01-01_run", True, "completed", None, None, None)
+    with pytest.raises(ColumnError, match="column 'error' holds List"):
+        rows(frame(score_match=["C"], error=[["x"]]))
+
+
+def test_times_that_are_none_are_unknown() -> None:
+    for odd in (float("nan"), float("inf"), 1e300):
+        assert rows(frame(score_match=["C"], total_time=[odd]))["duration_ms"].to_list() == [None]
+
+
+@pytest.mark.parametrize("total", [16, 11, None])
+def test_cached_tokens_count_as_in_the_log(total: int | None, tmp_path: Path) -> None:
+    used = {"input_tokens": 10, "output_tokens": 1, "input_tokens_cache_read": 5}
+    usage = {"m": used | ({} if total is None else {"total_tokens": total})}
+    spec = {"task": "t", "model": "m", "created": "2026-01-01"}
+    scores = {"match": {"value": "C"}}
+    sample = {"id": "0", "epoch": 1, "scores": scores, "model_usage": usage}
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({"status": "success", "eval": spec, "samples": [sample]}))
+    framed = rows(frame(score_match=["C"], model_usage=[json.dumps(usage)]))
+    columns = ["tokens_in", "tokens_out", "cost_uusd"]
+    of_log = [rows(path)[name][0] if name in rows(path).columns else None for name in columns]
+    assert [framed[name][0] for name in columns] == of_log
+    assert of_log[0] == (10 if total == 11 else 15)

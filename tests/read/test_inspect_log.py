@@ -681,3 +681,69 @@ def test_no_other_error_comes_out_of_bytes(tmp_path: Path, data: st.DataObject) 
     for collect in ("raise", "collect"):
         with contextlib.suppress(TrialframeError):
             tr.read(path, format="inspect", metric="verdict", errors=collect)
+
+
+def test_true_is_no_number_whatever_the_order(log: Callable[..., Path]) -> None:
+    for values in ([True, 1, "P"], [1, True, "P"]):
+        path = log([sample(f"c{n}", value=value) for n, value in enumerate(values)])
+        with pytest.raises(ArgumentError, match="threshold"):
+            rows(path)
+
+
+def test_words_are_counted_in_one_pass(
+    log: Callable[..., Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    path = log([sample(f"c{n}", value=f"word {n // 2}") for n in range(20_000)])
+    assert rows(path)["passed"].sum() == 0
+    assert "20000 scores are words that Inspect counts as 0: 'word 0', 'word 1'" in caplog.text
+
+
+def test_metadata_that_tell_nothing_take_no_room(log: Callable[..., Path]) -> None:
+    metadata = {f"list {n}": [n] for n in range(300)} | {f"number {n}": n for n in range(50)}
+    found = rows(log([sample(metadata=metadata)])).columns
+    assert [name for name in found if name.startswith("metadata.")] == [
+        f"metadata.number {n}" for n in range(50)
+    ]
+
+
+def test_a_sample_with_an_odd_limit_is_left_out_alone(log: Callable[..., Path]) -> None:
+    path = log([sample("a"), sample("b", limit=["x"]), sample("c")])
+    lazy, unread = tr.read(path, errors="collect")
+    assert lazy.collect()["case"].to_list() == ["toy/a", "toy/c"]
+    assert unread["place"].to_list() == ["summaries.json[1]"]
+
+
+def test_a_grader_that_used_nothing_takes_nothing_away(log: Callable[..., Path]) -> None:
+    used = {"m": {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5, "total_cost": 0.5}}
+    frame = rows(log([sample(model_usage=used, role_usage={"grader": {}})]))
+    assert frame.select("tokens_in", "tokens_out", "cost_uusd").row(0) == (3, 2, 500_000)
+
+
+def test_a_run_that_did_not_end_is_told(
+    log: Callable[..., Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    spec = {"dataset": {"sample_ids": ["a", "b", "c"]}, "config": {"epochs": 2}}
+    rows(log([sample()], header(status="cancelled", eval=spec)))
+    assert "log.eval' holds 1 of 6 samples, its status is 'cancelled'" in caplog.text
+    caplog.clear()
+    rows(log([sample()]))
+    assert "status" not in caplog.text
+
+
+def test_a_threshold_fits_a_run_without_any_score(log: Callable[..., Path]) -> None:
+    path = log([sample(scores={}, error="boom")])
+    assert rows(path, threshold=0.5)["passed"].to_list() == [None]
+
+
+def test_a_run_of_no_model_is_called_by_its_file(log: Callable[..., Path]) -> None:
+    path = log([sample()], header(eval={"model": None}), name="some run.eval")
+    assert rows(path)["config"].to_list() == ["some run.eval"]
+    assert tr.counts(tr.read(path)).configs == ["some run.eval"]
+
+
+def test_whole_samples_are_kept_brief(log: Callable[..., Path]) -> None:
+    long = {"kept": "x", "prose": "y" * 10**6, "list": ["z"] * 10}
+    found = rows(
+        log((), **{"samples/a_epoch_1.json": sample(metadata=long)}, without=("summaries.json",))
+    )
+    assert [name for name in found.columns if name.startswith("metadata.")] == ["metadata.kept"]

@@ -103,3 +103,41 @@ def test_lists_of_cases_come_in_many_forms() -> None:
             tr.read(rows, cases=bad).collect()
     with pytest.raises(ArgumentError, match="absent"):
         tr.read(rows, cases=[1, 2], absent="pass")  # type: ignore[call-overload]
+
+
+def test_the_last_of_logs_is_the_last_in_time_whatever_their_order() -> None:
+    rows = pl.DataFrame(
+        {
+            "config": ["m"] * 4,
+            "case": ["x", "y", "x", "y"],
+            "trial": [1] * 4,
+            "passed": [True, True, False, False],
+            "log": ["late", "late", "early", "early"],
+            "started_at": [datetime(2026, 1, day, tzinfo=UTC) for day in (2, 2, 1, 1)],
+        }
+    )
+    for order in ([0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]):
+        for keep, log in (("first", "early"), ("last", "late")):
+            kept = keyed(rows[order], keep=keep, cases=None, absent="fail").collect()
+            assert kept["log"].unique().to_list() == [log]
+            assert sorted(kept["case"]) == ["x", "y"]
+
+
+def test_results_are_not_named_as_what_tells_systems_apart() -> None:
+    rows = pl.DataFrame(
+        {
+            "config": ["m"] * 4,
+            "case": ["x", "x", "y", "z"],
+            "trial": [1] * 4,
+            "passed": [True, False, True, None],
+            "failure_mode": ["none", "timeout", "none", "none"],
+            "outcome": ["completed", "timeout", "completed", "completed"],
+            "log": ["a", "b", "a", "b"],
+        }
+    )
+    with pytest.raises(TrialsError) as told:
+        keyed(rows, keep="raise", cases=None, absent="fail")
+    assert "config=" not in str(told.value)
+    with pytest.raises(TrialsError) as told:
+        keyed(rows.drop("log"), keep="raise", cases=None, absent="fail")
+    assert "config=" not in str(told.value)

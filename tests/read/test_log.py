@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -137,3 +138,26 @@ def test_numbers_of_trials_are_whole() -> None:
     records = [(f"row {n}", {"case": "a", "trial": n / 2, "ok": True}) for n in range(3)]
     assert log.table(records, fields)["trial"].to_list() == [0, 1]
     assert log.unread == [("row 1", "trial is 0.5: a whole number is needed, as it is the trial")]
+
+
+@pytest.mark.parametrize(
+    "odd", ["2026-01-01T23:59:60+00:00", "2026-01-01T5:6:7+00:00", "2026-01-01T05:06:07+05 :30"]
+)
+def test_odd_time_stamps_are_refused_in_long_columns_too(odd: str) -> None:
+    take = Take(column="started_at", path="at")
+    for copies in (1, 2 * FEW):
+        assert at_once((take,), lambda _, n=copies: [odd] * n) is None  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("number", [2**53 + 1, 2**52 + 1, 1e305])
+@pytest.mark.parametrize("column", ["score", "cost_uusd", "tokens_in"])
+def test_large_numbers_in_long_columns_are_those_of_short_ones(column: str, number: float) -> None:
+    take = Take(column=column, path="a", factor=1e6 if column == "cost_uusd" else 1.0)
+    values = [number, *[0.5] * 2 * FEW]
+    try:
+        want = [take.cast(value) for value in values]
+    except ValueError:
+        assert at_once((take,), lambda _: values) is None
+        return
+    found = at_once((take,), lambda _: values)
+    assert found is None or found[0].to_list() == want

@@ -35,8 +35,9 @@ from trialframe.errors import ArgumentError, SourceError, TrialsError
 from trialframe.read._formats import EVERY, LOGS
 from trialframe.read._outline import head_of
 from trialframe.read._paths import files_of
+from trialframe.read._spread import each
 from trialframe.read._take import cast
-from trialframe.read.logs import Choice, at_once, found_in, read_logs
+from trialframe.read.logs import Choice, found_in, read_logs
 from trialframe.schema import TRIALS
 
 if TYPE_CHECKING:
@@ -427,7 +428,7 @@ def test_thousands_of_small_files_are_read(tmp_path: Path) -> None:
     assert {step.total_seconds() for step in steps["started_at"]} == {60.0}
 
 
-def test_tables_put_together_in_parts_are_those_put_together_at_once(
+def test_tables_put_together_in_parts_are_those_put_together_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mixture(tmp_path)
@@ -441,7 +442,7 @@ def test_a_log_without_trials_is_named(tmp_path: Path, caplog: pytest.LogCapture
     path = tmp_path / "toy.jsonl"
     path.write_text(json.dumps(spec) + "\n", encoding="utf-8")
     assert rows(path).height == 0
-    assert "toy.jsonl' holds no trials" in caplog.text
+    assert "toy.jsonl': it holds no trials" in caplog.text
 
 
 def test_progress_counts_the_files(tmp_path: Path) -> None:
@@ -522,10 +523,10 @@ def test_files_that_are_waited_for_are_read_by_many_threads() -> None:
         time.sleep(0.02)
         return -number
 
-    assert list(at_once(waiting, range(30))) == [-number for number in range(30)]
+    assert list(each(waiting, range(30))) == [-number for number in range(30)]
     assert len(threads) > 2
-    assert list(at_once(lambda number: -number, range(30))) == [-n for n in range(30)]
-    assert list(at_once(waiting, [])) == []
+    assert list(each(lambda number: -number, range(30))) == [-n for n in range(30)]
+    assert list(each(waiting, [])) == []
 
 
 def test_an_error_ends_the_reading_of_waiting_files() -> None:
@@ -539,7 +540,7 @@ def test_an_error_ends_the_reading_of_waiting_files() -> None:
         return number
 
     with pytest.raises(SourceError, match="12"):
-        list(at_once(failing, range(10_000)))
+        list(each(failing, range(10_000)))
     assert len(seen) < 1000
 
 

@@ -16,7 +16,7 @@ from trialframe.comparison.compare import compare as compared
 from trialframe.comparison.headlines import compare_rates
 from trialframe.comparison.regressions import regressions as tested
 from trialframe.decide.gate import gate as decided
-from trialframe.errors import ArgumentError, ColumnError
+from trialframe.errors import ArgumentError, ColumnError, TrialsError
 from trialframe.judge.calibrate import calibrate
 from trialframe.judge.correct_difference import rogan_gladen_difference
 from trialframe.read._load import load
@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 ABOUT = "Comparison"
 CORRECT_IT = "rogan_gladen_difference"
 """In the advice to correct a difference, which is no advice once that was done."""
+
+TRUE_OR_FALSE = (
+    "Write true and false there, or use `trialframe judge correct`, where --verdict says what "
+    "words mean."
+)
 
 Words = Annotated[
     list[str] | None,
@@ -207,9 +212,10 @@ def _calibrated(labels_a: str, labels_b: str, found: Comparison, trials: Trials)
         labels, config = pl.concat(parts, how="diagonal_relaxed"), "config"
     try:
         return calibrate(labels, config=config)
-    except ColumnError as error:
+    except (ColumnError, TrialsError) as error:  # this command has no options for them
         told = re.sub(r" Name it: (\w+)=\.\.\.$", r" Call it \1.", str(error))
-        raise ColumnError(f"labels: {told}") from error
+        told = re.sub(r" Say what they mean, .*", f" {TRUE_OR_FALSE}", told)
+        raise type(error)(f"labels: {told}") from error
 
 
 def _from_a_judge(data: Loaded) -> None:

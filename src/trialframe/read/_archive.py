@@ -8,15 +8,15 @@ import zlib
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from trialframe.errors import SourceError, short
+from trialframe.errors import SourceError, named, short
 from trialframe.read import _bounded
 
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-MAX_MEMBERS = 2_000_000
-"""Members of one archive."""
+MAX_MEMBERS, MAX_DIRECTORY = 2_000_000, 2**28
+"""Members of one archive, and bytes of its directory."""
 
 STORED, DEFLATED, ZSTANDARD = 0, 8, 93
 """How members are packed."""
@@ -41,6 +41,7 @@ class _Member(NamedTuple):
     packed: int
     size: int
     offset: int
+    name: bytes
 
 
 def first_member(start: bytes) -> str:
@@ -64,34 +65,28 @@ class Archive:
     def __init__(self, path: Path) -> None:
         """Read the directory of the archive."""
         self.path = path
+        self._read = 0
         self._file = path.open("rb")
         try:
-            self._directory, self._shift = _directory(self._file)
+            self._size, self._directory, self._shift = _directory(self._file)
             self._places = _places(self._directory)
-        except (ValueError, struct.error) as error:
+            self._refuse_odd_names()
+        except BaseException as error:
             self._file.close()
+            if isinstance(error, SourceError) or not isinstance(error, ValueError | struct.error):
+                raise
             raise SourceError(
-                f"{short(str(path))} is no whole zip file: {error}. The run that wrote it was "
+                f"{named(path)} is no whole zip file: {error}. The run that wrote it was "
                 "cut short, or the file was: write it again, or leave it out."
             ) from error
-        except OSError:
-            self._file.close()
-            raise
-        try:
-            self._refuse_odd_names()
-        except SourceError:
-            self._file.close()
-            raise
 
     def _refuse_odd_names(self) -> None:
-        if len(self._places) > MAX_MEMBERS:
-            raise SourceError(f"{short(str(self.path))} has more than {MAX_MEMBERS:,} members.")
         every = "\n".join(["", *self._places])
         suspects = self._places if "\n/" in every or ".." in every else ()
         for name in suspects:
             if name.startswith("/") or (".." in name and ".." in PurePosixPath(name).parts):
                 raise SourceError(
-                    f"{short(str(self.path))} has a member {short(name)}, which climbs out of the "
+                    f"{named(self.path)} has a member {short(name)}, which climbs out of the "
                     "archive. No harness writes that: leave the file out."
                 )
 
@@ -105,8 +100,8 @@ class Archive:
 
     @property
     def names(self) -> list[str]:
-        """Names of the members, in the order of the archive."""
-        return list(self._places)
+        """Names of the members without folders, in the order of the archive."""
+        return [name for name in self._places if not name.endswith("/")]
 
     def read(self, name: str) -> bytes:
         """The bytes of a member.
@@ -139,7 +134,13 @@ class Archive:
         header = _LOCAL.unpack(self._file.read(_LOCAL.size))
         if header[0] != b"PK\x03\x04":
             raise ValueError("no member begins where the directory says")
-        self._file.seek(header[-2] + header[-1], os.SEEK_CUR)  # the name and extra fields again
+        name = self._file.read(header[-2])
+        if name != member.name:
+            raise ValueError("it begins with another name than the directory says")
+        self._file.seek(header[-1], os.SEEK_CUR)
+        self._read += member.packed
+        if self._read > self._size:
+            raise ValueError("its members lie one above the other")
         packed = self._file.read(min(member.packed, 2 * _bounded.MAX_DOCUMENT))
         if not member.size:
             return b""
@@ -155,8 +156,8 @@ class Archive:
         return unpacked
 
 
-def _directory(file: BinaryIO) -> tuple[bytes, int]:
-    """The directory at the end of an archive, and how far members are from where it says.
+def _directory(file: BinaryIO) -> tuple[int, bytes, int]:
+    """The size of an archive, its directory, and how far members are from where that says.
 
     Raises:
         ValueError: There is none.
@@ -166,8 +167,8 @@ def _directory(file: BinaryIO) -> tuple[bytes, int]:
         place = max(0, size - length)
         file.seek(place)
         tail = file.read(length)
-        at = tail.rfind(b"PK\x05\x06")
-        if at >= 0 and len(tail) - at >= _END.size:
+        at = _end_in(tail)
+        if at >= 0:
             break
     else:
         raise ValueError("it has no directory at its end")
@@ -177,15 +178,37 @@ def _directory(file: BinaryIO) -> tuple[bytes, int]:
         file.seek(end - _LOCATOR.size)
         sign, _, where, _ = _LOCATOR.unpack(file.read(_LOCATOR.size))
         if sign == b"PK\x06\x07":
-            end = min(where, end - _LOCATOR.size)
-            file.seek(end)
-            sign, _, _, length, start = _END64.unpack(file.read(_END64.size))
-            if sign != b"PK\x06\x06":
-                raise ValueError("its directory is not where it says")
-    if length > min(end, _bounded.MAX_DOCUMENT):
+            length, start, end = _end64(file, (where, end - _LOCATOR.size - _END64.size))
+    if length > min(end, MAX_DIRECTORY):
         raise ValueError("its directory is too long to be one")
     file.seek(end - length)
-    return file.read(length), end - length - start
+    return size, file.read(length), end - length - start
+
+
+def _end_in(tail: bytes) -> int:
+    """Where the end of the directory is: the last whose comment ends the file; -1 for nowhere."""
+    at = len(tail) - _END.size
+    while (at := tail.rfind(b"PK\x05\x06", 0, at + 4)) >= 0:
+        if at + _END.size + _END.unpack_from(tail, at)[-1] == len(tail):
+            return at
+        at -= 1
+    return tail.rfind(b"PK\x05\x06", 0, max(0, len(tail) - _END.size + 4))  # something follows it
+
+
+def _end64(file: BinaryIO, places: tuple[int, ...]) -> tuple[int, int, int]:
+    """Length and start of a large directory, and where it ends, at the first place that fits.
+
+    Raises:
+        ValueError: None does.
+    """
+    for place in places:
+        if place >= 0:
+            file.seek(place)
+            found = file.read(_END64.size)
+            if len(found) == _END64.size and found.startswith(b"PK\x06\x06"):
+                _, _, _, length, start = _END64.unpack(found)
+                return length, start, place
+    raise ValueError("its directory is not where it says")
 
 
 def _places(directory: bytes) -> dict[str, int]:
@@ -205,6 +228,8 @@ def _places(directory: bytes) -> dict[str, int]:
         wide = raw.isascii() or directory[place + 9] & 8  # the flag that says UTF-8
         places[raw.decode("utf-8" if wide else "cp437")] = place
         place += 46 + name + extra + comment
+        if len(places) > MAX_MEMBERS:
+            raise ValueError(f"it has more than {MAX_MEMBERS:,} members")
     if place > end:
         raise ValueError("its directory is cut short")
     return places
@@ -228,7 +253,8 @@ def _member(directory: bytes, place: int) -> _Member:
             offset = next(wide) if offset == _WIDE else offset
         except StopIteration:
             raise ValueError("its directory lacks a size or a place") from None
-    return _Member(flags, method, crc, packed, size, offset)
+    raw = directory[place + 46 : place + 46 + name]
+    return _Member(flags, method, crc, packed, size, offset, raw)
 
 
 def _wide(extra: bytes) -> list[int]:
@@ -244,4 +270,4 @@ def _wide(extra: bytes) -> list[int]:
 
 
 def _corrupt(where: str, why: object) -> str:
-    return f"{short(where)} is corrupt: {short(str(why))}. Write it again, or leave it out."
+    return f"{named(where)} is corrupt: {short(str(why))}. Write it again, or leave it out."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from trialframe.errors import SourceError, listed, short
+from trialframe.errors import SourceError, listed, named, short
 from trialframe.read._fields import kind_of
 from trialframe.read._frames import reason
 from trialframe.read._json import FAILURES
@@ -161,7 +161,7 @@ def failed(error: Exception, files: Sequence[DataFile] = ()) -> SourceError:
             scan(file).frame.select(pl.all().count()).collect(engine="streaming")
         except FAILURES as cause:
             return SourceError(
-                f"reading the rows of {short(file.path)} failed: {reason(cause)}. The file is "
+                f"reading the rows of {named(file.path)} failed: {reason(cause)}. The file is "
                 "corrupt: write it again, or leave it out of the source."
             )
     where = f" Files: {listed((file.path for file in files), 3)}." if files else ""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import polars.selectors as cs
 
-from trialframe.errors import SourceError, listed, short
+from trialframe.errors import SourceError, listed, named
 from trialframe.read import _bounded
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _refuse_repeated_names(path: str, separator: str, types: dict[str, pl.DataTy
     repeated = sorted({name for name in header if header.count(name) > 1})
     if repeated:
         raise SourceError(
-            f"{short(path)} has several columns named {listed(repeated)}. Rename all but one in "
+            f"{named(path)} has several columns named {listed(repeated)}. Rename all but one in "
             "the first line."
         )
 
@@ -190,7 +190,7 @@ def _too_long(path: str, separator: str, error: Exception) -> Exception:
     except (StopIteration, csv.Error, OSError, UnicodeDecodeError):
         return error
     return SourceError(
-        f"cannot read {short(path)} as CSV: line {line} has {len(row)} fields, the header has "
+        f"cannot read {named(path)} as CSV: line {line} has {len(row)} fields, the header has "
         f"{wanted}. Put a field that holds {separator!r} in double quotes, or mend the line."
     )
 
@@ -214,7 +214,7 @@ def _say_short_rows(path: str, separator: str, width: int) -> None:
         log.warning(
             "%s: %s rows have fewer fields than the header, the first in line %s; what they lack "
             "is read as null. Mend these lines.",
-            short(path),
+            named(path),
             f"{len(short_rows):,}",
             short_rows[0],
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from trialframe.errors import SourceError, short
+from trialframe.errors import SourceError, named, short
 from trialframe.read import _bounded
 from trialframe.read._archive import Archive
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from trialframe.read._log import Log
+
+WIDEST = 400
+"""Characters of metadata at most; longer texts tell no groups."""
 
 Place = Callable[[int], str]
 
@@ -115,7 +118,7 @@ def _object(log: Log, value: Any, place: str) -> dict[str, Any]:
     if isinstance(value, dict):
         return value
     raise SourceError(
-        f"{short(str(log.path))} is no Inspect log: {place} is {short(value)} where an object is "
+        f"{named(log.path)} is no Inspect log: {place} is {short(value)} where an object is "
         "needed. Leave it out, or name another format=."
     )
 
@@ -159,8 +162,8 @@ def _summaries(
 
 def _rows(log: Log, data: bytes, member: str) -> tuple[Sequence[Sample], Place]:
     try:
-        return _ROWS.decode(data), lambda row: f"{member}[{row}]"
-    except (msgspec.MsgspecError, RecursionError):  # NaN among others
+        return _bounded.decoded(data, _ROWS), lambda row: f"{member}[{row}]"
+    except (msgspec.MsgspecError, RecursionError):
         rows = list(log.items(_bounded.parsed(data, f"{log.path}: {member}"), member))
         return [_sample(row) for _, row in rows], lambda row: f"{member}[{rows[row][0]}]"
 
@@ -172,6 +175,17 @@ def _sample(row: Mapping[str, Any]) -> Sample:
     sample.model_usage = _each(Usage, sample.model_usage)
     sample.role_usage = _each(Usage, sample.role_usage)
     return sample
+
+
+def _brief(metadata: Any) -> Any:
+    """Metadata without what tells no groups: samples are many, and what is said in them is long."""
+    if not isinstance(metadata, dict):
+        return metadata
+    return {
+        name: value[: WIDEST + 1] if isinstance(value, str) else value
+        for name, value in metadata.items()
+        if not isinstance(value, dict | list)
+    }
 
 
 def _made(kind: type[Made], row: Mapping[str, Any]) -> Made:
@@ -211,6 +225,7 @@ def _enough(header: Mapping[str, Any], samples: Sequence[Sample]) -> bool:
 def light(row: Mapping[str, Any], header: Mapping[str, Any]) -> Sample:
     """A whole sample as its summary."""
     sample = _sample(row)
+    sample.metadata = _brief(sample.metadata)
     error, limit, retries = row.get("error"), row.get("limit"), row.get("error_retries")
     sample.error = error.get("message") if isinstance(error, dict) else error
     sample.limit = limit.get("type") if isinstance(limit, dict) else limit
@@ -246,7 +261,7 @@ def _latest(log: Log, run: Run) -> Run:
             kept[key] = row
     if again:
         text = "%s: %d samples ran again or are there twice; as in Inspect, the last one counts"
-        logger.warning(text, short(str(log.path)), again)
+        logger.warning(text, named(log.path), again)
     return run.only(list(kept.values()))
 
 

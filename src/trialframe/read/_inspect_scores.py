@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from trialframe.errors import ArgumentError, listed, short
+from trialframe.errors import ArgumentError, listed, named, short
 from trialframe.read._inspect_file import Score
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def chosen(log: Log, run: Run) -> tuple[str | None, Decides | None]:
     parts = [name for name, item in found.items() if item.scorer == log.metric]
     if parts and log.metric not in found:
         raise ArgumentError(
-            f"metric={log.metric!r}: in {short(str(log.path))} it has the parts {listed(parts)}. "
+            f"metric={log.metric!r}: in {named(log.path)} it has the parts {listed(parts)}. "
             f"Choose the one that decides, for example metric={parts[0]!r}."
         )
     name = log.chosen(found, "scorer", _headline(run.header, found))

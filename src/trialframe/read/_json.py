@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from trialframe.errors import SourceError, short
+from trialframe.errors import SourceError, named, short
 from trialframe.read import _bounded
 from trialframe.read._frames import reason
 from trialframe.read._survey import (
@@ -51,7 +51,7 @@ def json_lines(file: DataFile) -> pl.LazyFrame:
     except pl.exceptions.PolarsError as error:  # bare NaN, values of several types in one column
         if facts.size > IN_MEMORY:
             raise SourceError(
-                f"cannot read {short(file.path)} as JSON lines: {reason(error)}. A file of more "
+                f"cannot read {named(file.path)} as JSON lines: {reason(error)}. A file of more "
                 f"than {IN_MEMORY >> 20} MiB must have one type a column, and no bare NaN: split "
                 "it, or write Parquet."
             ) from error
@@ -91,7 +91,7 @@ def source_of(path: str) -> str | bytes:
 
 def _scanned(path: str, facts: Survey) -> pl.LazyFrame:
     if glob.has_magic(path):
-        raise SourceError(f"{short(path)} would be taken for a pattern. Name it without *, ? or [.")
+        raise SourceError(f"{named(path)} would be taken for a pattern. Name it without *, ? or [.")
     refuse_sparse(path, names_in(blocks(path)), facts.lines, facts.colons)
     frame = pl.scan_ndjson(path, infer_schema_length=None)
     frame.collect_schema()
@@ -154,13 +154,13 @@ def _parsed_lines(path: str) -> Iterator[Any]:
             raise SourceError(_not_utf8(path, f"line {number}")) from error
         except ValueError as error:
             raise SourceError(
-                f"cannot read {short(path)} as JSON lines: line {number} is not JSON "
+                f"cannot read {named(path)} as JSON lines: line {number} is not JSON "
                 f"({error}). Mend or remove the line."
             ) from error
 
 
 def _not_utf8(path: str, where: str) -> str:
-    return f"cannot read {short(path)}: {where} is not UTF-8. Save it as UTF-8."
+    return f"cannot read {named(path)}: {where} is not UTF-8. Save it as UTF-8."
 
 
 def _loads(text: bytes) -> Any:
@@ -215,7 +215,7 @@ def _from_object(content: Any, file: DataFile) -> pl.LazyFrame:
         else ""
     )
     raise SourceError(
-        f"{short(file.path)} holds no table: an array of objects, or an object of equally long "
+        f"{named(file.path)} holds no table: an array of objects, or an object of equally long "
         f"arrays, is needed.{hint}"
     )
 
@@ -230,7 +230,7 @@ def from_rows(
     wrong = [record for record in records if not isinstance(record, dict)]
     if wrong:
         raise SourceError(
-            f"{short(file.path)} holds {short(wrong[0])} where an object per row is needed. "
+            f"{named(file.path)} holds {short(wrong[0])} where an object per row is needed. "
             "Remove it, or load the file and pass the table."
         )
     if not records:

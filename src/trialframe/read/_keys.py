@@ -21,6 +21,10 @@ KEY = (*CELL, "trial")
 KEEP = ("raise", "first", "last", "all")
 ABSENT = ("fail", "unscored")
 _ROW, _REPEATED = "_row of the source", "_repeated in the source"
+_PLACE = "_place in time"
+RESULTS = frozenset({"log", "error", "outcome", "grade", "reason", "limit", "run_status"})
+"""Columns that tell how a trial went or where it is: no names of systems."""
+
 APART = 12
 """Columns at most that are looked at for what tells repeated keys apart."""
 
@@ -77,34 +81,36 @@ def unique(frame: pl.DataFrame, keep: str) -> tuple[pl.DataFrame, int]:
     if not repeated.any():
         return frame, 0
     if keep == "raise":
-        raise TrialsError(_repeats(frame.filter(repeated)))
+        raise TrialsError(_repeats(frame, frame.filter(repeated)))
     # a literal has no groups, so what is asked of groups must be a column
     marked = frame.with_row_index(_ROW).with_columns(repeated.alias(_REPEATED))
     if keep == "all":
         alone = ~pl.col(_REPEATED).any().over(CELL)
         kept = marked.with_columns(trial=pl.when(alone).then("trial"))
     else:
-        place = pl.col(_ROW)
+        if {"log", "started_at"} <= set(frame.columns):  # files come in any order
+            marked = marked.sort("started_at", maintain_order=True)
+        place = pl.col(_PLACE)
         side = place.min() if keep == "first" else place.max()
-        kept = marked.filter(~pl.col(_REPEATED) | (place == side.over(key)))
+        sides = ~pl.col(_REPEATED) | (place == side.over(key))
+        kept = marked.with_row_index(_PLACE).filter(sides).drop(_PLACE).sort(_ROW)
     return kept.drop(_ROW, _REPEATED), frame.height - kept.height
 
 
-def _repeats(rows: pl.DataFrame) -> str:
+def _repeats(frame: pl.DataFrame, rows: pl.DataFrame) -> str:
     """What to say of rows that share a key, with the column that tells them apart, if any."""
     first = rows.row(0, named=True)
     others = [n for n in rows.columns if n not in KEY and rows[n].dtype == pl.String]
     logs = rows.filter(pl.all_horizontal(pl.col(n) == first[n] for n in KEY))
     where = f" in {listed(logs['log'].unique(maintain_order=True), 3)}" if "log" in others else ""
     labels = rows.select(
-        name
-        for name in others[:APART]
-        if name not in {"log", "error"} and rows[name].null_count() == 0
+        name for name in others[:APART] if name not in RESULTS and rows[name].null_count() == 0
     )
     apart = [
         name
         for name in labels.columns
         if rows.select((pl.col(name).n_unique().over(KEY) == pl.len().over(KEY)).all()).item()
+        and _names_systems(frame, name)
     ]
     hint = (
         f" They differ in {listed(apart, 3)}: config=['config', {apart[0]!r}] keeps them apart."
@@ -116,6 +122,15 @@ def _repeats(rows: pl.DataFrame) -> str:
         f"{short(first['case'])}, trial {first['trial']}{where}.{hint} Else give "
         'keep="first" or "last" for copies and retries, or keep="all" for trials of their own.'
     )
+
+
+def _names_systems(frame: pl.DataFrame, name: str) -> bool:
+    """Whether a log has one value of a column, or each value all cases: a result has neither."""
+    if "log" in frame.columns and frame["log"].n_unique() > 1:
+        return bool(frame.group_by("log").agg(pl.col(name).n_unique())[name].max() == 1)
+    cases = frame.group_by("config", name).agg(pl.col("case").n_unique())
+    spread = cases.group_by("config").agg(pl.col("case").n_unique())["case"]
+    return bool(spread.max() == 1)
 
 
 def numbered(frame: pl.DataFrame) -> pl.DataFrame:

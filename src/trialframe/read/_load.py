@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from trialframe.errors import SourceError, listed, short
+from trialframe.errors import SourceError, listed, named, short
 from trialframe.read._combine import Raw, one_table
 from trialframe.read._frames import to_lazy
 from trialframe.read._paths import LOGS_ONLY, DataFile, files_of, refuse_empty
@@ -75,11 +75,11 @@ def _tables(files: Sequence[DataFile], choice: Choice) -> list[DataFile]:
         where = next((file for file in odd if file.named), odd[0])
         why = "a log cannot be read from a URL: copy it first" if where.remote else f"not {wanted}"
         raise SourceError(
-            f"{short(where.path)} is {why}. `trialframe formats` lists what can be read; name one "
+            f"{named(where.path)} is {why}. `trialframe formats` lists what can be read; name one "
             "with format= of tr.read when the file is not recognised."
         )
     for file in odd:
-        log.warning("left out %s: not %s", short(file.path), wanted)
+        log.warning("left out %s: not %s", named(file.path), wanted)
     return kept
 
 

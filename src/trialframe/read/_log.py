@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from trialframe.errors import ArgumentError, SourceError, TrialframeError, listed, short
+from trialframe.errors import ArgumentError, SourceError, TrialframeError, listed, named, short
 from trialframe.read import _bounded
 from trialframe.read._bounded import PACKED, is_packed
 from trialframe.read._take import (
@@ -131,9 +131,9 @@ class Log:
             SourceError: In strict reading.
         """
         if self.strict:
-            stop = "" if reason.endswith(".") else "."
+            told = reason.removesuffix(" Write it again, or leave it out.").removesuffix(".")
             raise SourceError(
-                f"{short(str(self.path))}, {place}: {reason}{stop} Write it again, or read the "
+                f"{named(self.path)}, {place}: {told}. Write it again, or read the "
                 'rest with errors="collect" of tr.read.'
             )
         self.unread.append((place, reason))
@@ -159,7 +159,7 @@ class Log:
         """The objects of a JSON list, with their positions from 0."""
         if not isinstance(values, list):
             raise SourceError(
-                f"{short(str(self.path))}: {place} is {short(values)} where a list is needed. "
+                f"{named(self.path)}: {place} is {short(values)} where a list is needed. "
                 "The file is not what it seems: leave it out."
             )
         for number, value in enumerate(values):
@@ -207,14 +207,14 @@ class Log:
             if self.metric in every:
                 return self.metric
             raise NoSuchScoreError(
-                f"metric={self.metric!r}: {short(str(self.path))} has no such {what}. It has "
+                f"metric={self.metric!r}: {named(self.path)} has no such {what}. It has "
                 f"{listed(every) or 'none'}."
             )
         if default is not None and default in every:
             return default
         if len(every) > 1:
             raise ArgumentError(
-                f"{short(str(self.path))} has several {what}s: {listed(every)}. Choose the "
+                f"{named(self.path)} has several {what}s: {listed(every)}. Choose the "
                 f"one that decides, for example metric={every[0]!r} of tr.read."
             )
         return every[0] if every else None
@@ -322,7 +322,7 @@ class Log:
         if self.threshold is None and not {*scores} <= {None, 0.0, 1.0}:
             odd = [value for value in scores if value not in {None, 0.0, 1.0}]
             raise ArgumentError(
-                f"{short(str(self.path))} has the score {odd[0]:g}, and {len(odd):,} scores in "
+                f"{named(self.path)} has the score {odd[0]:g}, and {len(odd):,} scores in "
                 "all that are neither 0 nor 1. Say from which score on a trial passes, for example "
                 "threshold=1, or threshold=0.5."
             )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote
 
-from trialframe.errors import SourceError, did_you_mean, listed, short
+from trialframe.errors import SourceError, did_you_mean, listed, named, short
 from trialframe.read._bounded import PACKED
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def refuse_empty(files: Iterable[DataFile]) -> None:
     """
     for file in files:
         if file.empty:
-            raise SourceError(f"{short(file.path)} {EMPTY}")
+            raise SourceError(f"{named(file.path)} {EMPTY}")
 
 
 def _expanded(text: str) -> list[DataFile]:
@@ -153,13 +153,13 @@ def _checked(path: Path, root: Path | None = None) -> DataFile:
     kind = _format_of(path.name)
     if kind is None:
         raise SourceError(
-            f"cannot tell the format of {short(str(path))}. Known endings: "
+            f"cannot tell the format of {named(path)}. Known endings: "
             f"{', '.join(FORMATS)}, and text formats with {' or '.join(PACKED)}. Rename the file, "
             "or read it yourself and pass the table."
         )
     if not path.is_file():
         raise SourceError(
-            f"{short(str(path))} is not a regular file but a pipe or a device. Write its content "
+            f"{named(path)} is not a regular file but a pipe or a device. Write its content "
             "to a file first."
         )
     below = path.relative_to(root).parts[:-1] if root is not None else ()
@@ -176,12 +176,12 @@ def _of_folder(root: Path) -> list[DataFile]:
     for sign, table in (("_delta_log", "Delta"), ("metadata", "Iceberg")):
         if (root / sign).is_dir() and (table == "Delta" or _is_iceberg(root / sign)):
             raise SourceError(
-                f"{short(str(root))} is the folder of a {table} table, and its files hold deleted "
-                f"rows too. Pass pl.scan_{table.lower()}({short(str(root))})."
+                f"{named(root)} is the folder of a {table} table, and its files hold deleted "
+                f"rows too. Pass pl.scan_{table.lower()}({named(root)})."
             )
     if root.resolve() == Path(root.resolve().anchor):
         raise SourceError(
-            f"{short(str(root))} is the root of the file system: reading it would read every data "
+            f"{named(root)} is the root of the file system: reading it would read every data "
             "file there is. Name the folder that holds the trials."
         )
     files = _below(root)
@@ -191,7 +191,7 @@ def _of_folder(root: Path) -> list[DataFile]:
     seen = sorted({path.suffix or path.name for path in files})
     holds = f"It holds {listed(seen)}." if seen else "It is empty."
     raise SourceError(
-        f"no data file in folder {short(str(root))}. {holds} Known endings: {', '.join(FORMATS)}."
+        f"no data file in folder {named(root)}. {holds} Known endings: {', '.join(FORMATS)}."
     )
 
 
@@ -235,17 +235,17 @@ def _of_glob(pattern: Path) -> list[DataFile]:
         return data
     if files:
         _checked(files[0])
-    raise SourceError(f"no data file matches {short(str(pattern))}. {_around(root, pattern.name)}")
+    raise SourceError(f"no data file matches {named(pattern)}. {_around(root, pattern.name)}")
 
 
 def _missing(path: Path) -> str:
     where = "" if path.is_absolute() else f" (looked in {Path.cwd()})"
-    return f"no file or folder {short(str(path))}{where}. {_around(path.parent, path.name)}"
+    return f"no file or folder {named(path)}{where}. {_around(path.parent, path.name)}"
 
 
 def _around(folder: Path, name: str) -> str:
     """What a folder holds and what is close to the name."""
     if not _exists(folder):
-        return f"The folder {short(str(folder))} does not exist either."
+        return f"The folder {named(folder)} does not exist either."
     names = sorted(path.name for path in folder.iterdir() if not _is_hidden(Path(path.name)))
     return did_you_mean(name[:255], names)

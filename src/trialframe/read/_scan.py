@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from trialframe.errors import SourceError, short
+from trialframe.errors import SourceError, named
 from trialframe.read._bounded import is_packed
 from trialframe.read._csv import Csv, opened
 from trialframe.read._frames import reason
@@ -79,7 +79,7 @@ def unreadable(path: str, kind: str, error: BaseException) -> SourceError:
         todo = "Check the path and the permission to read it."
     elif kind in {"CSV", "TSV"} and "utf" in why.lower():
         todo = "Save it as UTF-8."
-    return SourceError(f"cannot read {short(path)} as {kind}: {why}. {todo}")
+    return SourceError(f"cannot read {named(path)} as {kind}: {why}. {todo}")
 
 
 def _parquet(file: DataFile) -> pl.LazyFrame:

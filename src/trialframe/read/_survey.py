@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trialframe.errors import SourceError, short
+from trialframe.errors import SourceError, named
 from trialframe.read._bounded import MAX_LINE, is_packed, opened
 
 if TYPE_CHECKING:
@@ -75,13 +75,13 @@ def blocks(path: str) -> Iterator[bytes]:
             rest = b"" if block.endswith(b"\n") else file.readline(MAX_LINE)
             if len(rest) == MAX_LINE and not rest.endswith(b"\n"):
                 raise SourceError(
-                    f"{short(path)} has a line of more than {MAX_LINE >> 20} MiB. A line holds one "
+                    f"{named(path)} has a line of more than {MAX_LINE >> 20} MiB. A line holds one "
                     "row: write the file again, or leave it out."
                 )
             size += len(block) + len(rest)
             if size > MAX_UNPACKED and is_packed(path):
                 raise SourceError(
-                    f"{short(path)} holds more than {MAX_UNPACKED >> 20} MiB when it is unpacked. "
+                    f"{named(path)} holds more than {MAX_UNPACKED >> 20} MiB when it is unpacked. "
                     "If it is meant to: unpack it first, or write Parquet."
                 )
             yield block + rest
@@ -123,7 +123,7 @@ def refuse_deep(text: bytes, path: str) -> None:
     """
     if nesting(text) > DEEPEST:
         raise SourceError(
-            f"{short(path)} is nested in more than {DEEPEST} levels, which no table needs and some "
+            f"{named(path)} is nested in more than {DEEPEST} levels, which no table needs and some "
             "parsers do not survive. Write it flat, or leave it out."
         )
 
@@ -136,7 +136,7 @@ def refuse_sparse(path: str, names: int, rows: int, values: int) -> None:
     """
     if names * rows > max(MOST_CELLS, SPARSE * values):
         raise SourceError(
-            f"{short(path)} has {names:,} different keys in {rows:,} rows, and a row has hardly "
+            f"{named(path)} has {names:,} different keys in {rows:,} rows, and a row has hardly "
             "any of them. Write it with a row for each key, or leave it out."
         )
 

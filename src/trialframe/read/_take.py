@@ -35,6 +35,12 @@ FEW = 200
 WHOLE = ("trial", "attempt")
 """Columns that number something: a fraction in them is an error and never rounded."""
 
+_TIME = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-5][0-9](\.[0-9]+)?"
+    r"(Z|[+-][0-9]{2}:[0-9]{2})$"
+)
+"""Time stamps that Polars takes as Python does."""
+
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 MALFORMED = (
@@ -160,11 +166,13 @@ def _plain(take: Take, values: Sequence[Any]) -> pl.Series | None:
     """Values as a column; None unless all of them are what the column is made of."""
     name, dtype = take.column, take.kind
     kinds = set(map(type, values)) - {type(None)}
-    if take.made is not None and kinds:
-        values = list(map(take.made, values))
-        kinds = set(map(type, values)) - {type(None)}
     if not kinds:
         return constant(name, take.cast(None), dtype, len(values))
+    if take.made is not None:
+        values = list(map(take.made, values))
+        kinds = set(map(type, values)) - {type(None)}
+        if not kinds:
+            return constant(name, None, dtype, len(values))
     if dtype is pl.String and kinds <= {str, int}:
         texts = values if kinds <= {str} else [v if v is None else as_text(v) for v in values]
         return pl.Series(name, texts, dtype=pl.String)
@@ -181,8 +189,8 @@ def _plain(take: Take, values: Sequence[Any]) -> pl.Series | None:
 
 def _times(name: str, values: Sequence[Any]) -> pl.Series:
     """Time stamps as a column; Polars is slow to take over times of Python."""
-    if len(values) > FEW:
-        texts = pl.Series(name, values, dtype=pl.String)
+    texts = pl.Series(name, values, dtype=pl.String)
+    if len(values) > FEW and texts.str.contains(_TIME).all():
         found = texts.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", time_unit="us", strict=False)
         if found.null_count() == texts.null_count():
             return found
@@ -202,9 +210,9 @@ def _numbers(take: Take, values: Sequence[Any], *, whole: bool) -> pl.Series | N
         return pl.Series(take.column, cells, dtype=take.kind)
     real = np.array(values, dtype=float)  # None becomes NaN
     known = np.isfinite(real)
+    if (np.abs(real[known]) > LARGEST / 2 / max(1.0, take.factor)).any():
+        return None  # whole numbers that floats may not hold
     real *= take.factor
-    if (np.abs(real[known]) > LARGEST).any():
-        return None
     if take.kind is pl.Int64:
         real = np.floor(real + 0.5)
     made: list[Any] = real.tolist()  # Polars imports numpy.ma for an array

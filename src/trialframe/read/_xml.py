@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 from xml.parsers import expat
 
-from trialframe.errors import SourceError, short
+from trialframe.errors import SourceError, named
 from trialframe.read import _bounded
 
 if TYPE_CHECKING:
@@ -62,13 +62,13 @@ class Reader:
             parser.Parse(b"", True)
         except expat.ExpatError as error:
             raise SourceError(
-                f"{short(str(path))} is no whole XML: {expat.ErrorString(error.code)} in line "
+                f"{named(path)} is no whole XML: {expat.ErrorString(error.code)} in line "
                 f"{error.lineno}, column {error.offset}. The run that wrote it was cut short, or "
                 "the file was: write it again, or leave it out."
             ) from error
         except (LookupError, UnicodeError) as error:
             raise SourceError(
-                f"{short(str(path))} has an encoding that is not known: {error}. Save it as UTF-8."
+                f"{named(path)} has an encoding that is not known: {error}. Save it as UTF-8."
             ) from error
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from trialframe.errors import SourceError, short
+from trialframe.errors import SourceError, named, short
 from trialframe.read._log import Log, LogFormat
 from trialframe.read._outline import head_of
 from trialframe.read._take import Take, clipped
@@ -81,13 +81,13 @@ def read(log: Log) -> pl.DataFrame:
     total, correct = _whole(header.get("total_count")), _whole(header.get("correct_count"))
     if total is None or correct is None:
         raise SourceError(
-            f"{short(str(log.path))} has no line with total_count and correct_count: it holds "
+            f"{named(log.path)} has no line with total_count and correct_count: it holds "
             "answers without verdicts. Read the score file."
         )
     failures = [(f"line {number}", line) for number, line in lines]
     if len(failures) != total - correct:  # else a failure that is not listed would pass
         raise SourceError(
-            f"{short(str(log.path))} counts {total - correct:,} failures and lists "
+            f"{named(log.path)} counts {total - correct:,} failures and lists "
             f"{len(failures):,}: it was cut, or written by several processes. Score it again."
         )
     return log.table(_records(log, failures, total), FIELDS)
@@ -102,11 +102,11 @@ def _records(
     log: Log, failures: Sequence[tuple[str, Mapping[str, Any]]], total: int
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     first = failures[0][1] if failures else {}
-    named = _NAME.match(log.path.name)
-    task = first.get("test_category") or (named[2] if named else log.path.stem)
+    parts = _NAME.match(log.path.name)
+    task = first.get("test_category") or (parts[2] if parts else log.path.stem)
     config = first.get("model_name") or _model(log.path)
     same = {"config": config, "task": task, "outcome": "completed"}
-    start = 0 if named and named[1] else 1  # the first version counted from 1
+    start = 0 if parts and parts[1] else 1  # the first version counted from 1
     if failures:
         start = 1 if isinstance(first.get("id"), int) else 0
     failed: set[int] = set()
@@ -114,7 +114,7 @@ def _records(
         number = _number(line.get("id"))
         if number is None or number in failed or not start <= number < start + total:
             raise SourceError(
-                f"{short(str(log.path))}, {place}: id {short(line.get('id'))} is none of the "
+                f"{named(log.path)}, {place}: id {short(line.get('id'))} is none of the "
                 f"{total:,} of {task}, so that the passes cannot be told. Score all cases again."
             )
         failed.add(number)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from trialframe.errors import SourceError, short
+from trialframe.errors import SourceError, named, short
 from trialframe.read import _suites
 from trialframe.read._log import Log, LogFormat
 from trialframe.read._take import Take, as_text, clipped, scalars
@@ -91,7 +91,7 @@ def read(log: Log) -> pl.DataFrame:
     run = document.get("testRunData", document) if isinstance(document, dict) else None
     if not isinstance(run, dict) or not any(name in run for name in LISTS):
         raise SourceError(
-            f"{short(str(log.path))} has no test cases. Read the files in the folder that "
+            f"{named(log.path)} has no test cases. Read the files in the folder that "
             "DEEPEVAL_RESULTS_FOLDER names."
         )
     rows = [

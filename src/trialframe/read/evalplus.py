@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from trialframe.errors import SourceError, short
+from trialframe.errors import SourceError, named
 from trialframe.read._log import Log, LogFormat, label
 from trialframe.read._take import Take
 
@@ -56,7 +56,7 @@ def read(log: Log) -> pl.DataFrame:
     tasks = document.get("eval") if isinstance(document, dict) else None
     if not isinstance(tasks, dict):
         raise SourceError(
-            f"{short(str(log.path))} has no eval, a list of samples for each task. It was cut, or "
+            f"{named(log.path)} has no eval, a list of samples for each task. It was cut, or "
             "is no file of EvalPlus: leave it out."
         )
     samples = list(_samples(log, tasks))

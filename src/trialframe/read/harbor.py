@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from trialframe.errors import SourceError, short
+from trialframe.errors import SourceError, named, short
 from trialframe.read._log import NOT_THIS, Log, LogFormat, bare
 from trialframe.read._outline import head_of
 from trialframe.read._take import Take, at, clipped, elapsed, scalars, sums
@@ -109,12 +109,12 @@ def read(log: Log) -> pl.DataFrame:
     document = log.json()
     if not isinstance(document, dict):
         raise SourceError(
-            f"{short(str(log.path))} holds {short(document)}, no result of a trial. {NOT_THIS}"
+            f"{named(log.path)} holds {short(document)}, no result of a trial. {NOT_THIS}"
         )
     trials = [document] if "task_name" in document else document.get("trial_results")
     if not trials:
         raise SourceError(
-            f"{short(str(log.path))} counts the trials of a job and holds none. Read the folder of "
+            f"{named(log.path)} counts the trials of a job and holds none. Read the folder of "
             "the job, which has a folder with a result.json for every trial."
         )
     records = log.records(trials, "trial_results", lambda _, trial: _record(log, trial))

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import polars as pl
 
-from trialframe.errors import SourceError
+from trialframe.errors import ColumnError, SourceError
 from trialframe.read import _bounded
+from trialframe.read._inspect_file import Usage
 from trialframe.read._inspect_scores import is_number, value_to_float
 from trialframe.read._presets import TableFormat
 from trialframe.read._take import Take, as_text
-from trialframe.read.inspect_log import LIMITS, PASSED
+from trialframe.read.inspect_log import LIMITS, PASSED, used
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,8 +25,9 @@ SCORE = "score_"
 DETAILS = ("answer", "explanation", "reason", "metadata")
 """Endings of columns that stand beside that of a scorer."""
 
-USAGE = r'"{}":\s*([0-9.eE+-]+)'
-INPUT = "(?:input_tokens|input_tokens_cache_read|input_tokens_cache_write)"
+_USAGE = msgspec.json.Decoder(dict[str, Usage])
+
+SPENT = {"tokens_in": pl.Int64, "tokens_out": pl.Int64, "cost_uusd": pl.Float64}
 
 FIELDS = (
     Take(column="config", path="model", note="where the frame lacks it, the name of the log"),
@@ -78,12 +81,13 @@ def convert(frame: pl.LazyFrame, log: Log) -> pl.LazyFrame:
         "scorer": pl.lit(decides.name, pl.String),
     }
     if "error" in schema:
-        error = pl.col("error").cast(pl.String)
+        error = _text(schema, "error")
         made["error"] = pl.when(error.str.len_bytes() > 0).then(error)
     if "total_time" in schema:
-        made["duration_ms"] = (pl.col("total_time") * 1e3 + 0.5).floor().cast(pl.Int64)
+        seconds = pl.col("total_time").cast(pl.Float64, strict=False)  # text where all are null
+        made["duration_ms"] = (seconds * 1e3 + 0.5).floor().cast(pl.Int64, strict=False)
     if "model_usage" in schema:
-        made |= _used(pl.col("model_usage").cast(pl.String))
+        made |= _used(_text(schema, "model_usage"))
     return frame.with_columns(**made)
 
 
@@ -147,21 +151,36 @@ def _at(value: Any, part: str | None) -> Any:
     return as_text(value) if isinstance(value, dict | list) else value
 
 
+def _text(schema: pl.Schema, name: str) -> pl.Expr:
+    """A column as text; null where it is lacking.
+
+    Raises:
+        ColumnError: It holds lists or objects.
+    """
+    if name not in schema:
+        return pl.lit(None, pl.String)
+    if schema[name].is_nested():
+        raise ColumnError(
+            f"column {name!r} holds {schema[name]} where a frame of samples_df holds text. Cast it "
+            "first, or read the log itself."
+        )
+    return pl.col(name).cast(pl.String)
+
+
 def _file_name(schema: pl.Schema) -> pl.Expr:
     """The name of the log, else the id of the run."""
     if "log" not in schema:
         return pl.col("eval_id")
-    return pl.col("log").str.extract(r"([^/\\]+?)(?:\.eval|\.json)?$")
+    return _text(schema, "log").str.extract(r"([^/\\]+?)(?:\.eval|\.json)?$")
 
 
 def _case(schema: pl.Schema) -> pl.Expr:
-    name = pl.col("id").cast(pl.String)
+    name = _text(schema, "id")
     return pl.concat_str("task_name", name, separator="/") if "task_name" in schema else name
 
 
 def _outcome(schema: pl.Schema) -> pl.Expr:
-    error = pl.col("error").cast(pl.String) if "error" in schema else pl.lit(None, pl.String)
-    limit = pl.col("limit").cast(pl.String) if "limit" in schema else pl.lit(None, pl.String)
+    error, limit = _text(schema, "error"), _text(schema, "limit")
     return (
         pl.when(error.str.starts_with("CancelledError"))
         .then(pl.lit("cancelled"))
@@ -174,24 +193,22 @@ def _outcome(schema: pl.Schema) -> pl.Expr:
 
 
 def _used(usage: pl.Expr) -> dict[str, pl.Expr]:
-    """Tokens and cost from the JSON of usage by model; null where no model was asked."""
-    models = usage.str.count_matches(r'"output_tokens":')
-    asked = models > 0
-    prices = _numbers(usage, "total_cost")
-    cost = (prices.list.sum() * 1e6 + 0.5).floor().cast(pl.Int64)
-    return {
-        "tokens_in": pl.when(asked).then(_numbers(usage, INPUT).list.sum().cast(pl.Int64)),
-        "tokens_out": pl.when(asked).then(
-            _numbers(usage, "output_tokens").list.sum().cast(pl.Int64)
-        ),
-        "cost_uusd": pl.when(asked & (prices.list.len() == models)).then(cost),
-    }
+    """Tokens and cost from the JSON of usage by model, as from the log itself."""
+    spent = usage.map_batches(_spent, return_dtype=pl.Struct(SPENT))
+    cost = (spent.struct.field("cost_uusd") * 1e6 + 0.5).floor().cast(pl.Int64, strict=False)
+    tokens = {name: spent.struct.field(name) for name in ("tokens_in", "tokens_out")}
+    return tokens | {"cost_uusd": cost}
 
 
-def _numbers(usage: pl.Expr, key: str) -> pl.Expr:
-    found = usage.str.extract_all(USAGE.format(key))
-    number = pl.element().str.extract(r"([0-9.eE+-]+)$").cast(pl.Float64)
-    return found.list.eval(number)
+def _spent(texts: pl.Series) -> pl.Series:
+    known: dict[str | None, tuple[int | None, int | None, float | None]] = {None: (None,) * 3}
+    for text in texts.unique().drop_nulls():
+        try:
+            known[text] = used(_USAGE.decode(text), None)
+        except (msgspec.MsgspecError, TypeError):
+            known[text] = (None, None, None)
+    rows = [known[text] for text in texts]
+    return pl.DataFrame(rows, schema=SPENT, orient="row").to_struct(texts.name)
 
 
 FORMAT = TableFormat(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from trialframe.errors import listed, short
-from trialframe.read._inspect_file import HEADER, START, SUMMARIES, run_of
+from trialframe.errors import listed, named, short
+from trialframe.read._inspect_file import HEADER, START, SUMMARIES, WIDEST, Usage, run_of
 from trialframe.read._inspect_scores import (
     LETTERS,
     YES_OR_NO,
@@ -17,13 +18,23 @@ from trialframe.read._inspect_scores import (
     is_number,
     value_to_float,
 )
-from trialframe.read._log import Log, LogFormat
-from trialframe.read._take import LARGEST, Take, as_text, by_name, clipped, constant, scalars
+from trialframe.read._log import Log, LogFormat, label
+from trialframe.read._take import (
+    LARGEST,
+    MOST_EXTRAS,
+    Take,
+    as_text,
+    at,
+    by_name,
+    clipped,
+    constant,
+    scalars,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from trialframe.read._inspect_file import Place, Run, Sample, Usage
+    from trialframe.read._inspect_file import Place, Run, Sample
     from trialframe.read._inspect_scores import Decides
     from trialframe.read._outline import Head
 
@@ -49,11 +60,8 @@ SHAPELESS = (AttributeError, TypeError, ValueError)
 REMOVED = "Key removed from summary"
 """What stands in a summary in place of long metadata."""
 
-WIDEST = 400
-"""Characters of metadata at most; longer texts tell no groups."""
-
 RUN = (
-    Take(column="config", path="eval.model"),
+    Take(column="config", path="eval.model", note="where there is none, the name of the file"),
     Take(column="task", path="eval.task"),
     Take(column="seed", path="generate.seed", note="one for the whole run"),
     Take(column="run_id", path="eval.run_id"),
@@ -98,12 +106,13 @@ PASSED = Take(
 
 
 class Scored(NamedTuple):
-    """Samples with their places, the values and reasons of the score, and what they used."""
+    """Samples with their places, their scores' values and reasons, outcomes, and what they used."""
 
     place: Place
     samples: Sequence[Sample]
     values: Sequence[Any]
     reasons: Sequence[str | None]
+    outcomes: Sequence[str]
     tokens_in: Sequence[int | None]
     tokens_out: Sequence[int | None]
     costs: Sequence[float | None]
@@ -121,18 +130,42 @@ def recognise(head: Head) -> bool:
 def read(log: Log) -> pl.DataFrame:
     """One run."""
     run = run_of(log)
-    if not run.samples:
-        status = short(run.header.get("status"))
-        logger.warning("%s holds no samples, its status is %s", short(str(log.path)), status)
+    _say_unfinished(log, run)
     name, decides = chosen(log, run)
     rows = _scored(log, run, decides)
-    if log.threshold is None and not any(map(is_number, {*rows.values})):
+    if log.threshold is None and not _has_numbers(rows.values):
         log = replace(log, threshold=1.0)  # what counts in Inspect's own pass_at and at_least
     frame = log.columns(rows.place, _values(log, run, rows), SAMPLE, _metadata(rows.samples))
     about = _about(run.header) | {"scorer": name}
     run_wide = {take.column: (take.value(about), take.kind) for take in RUN} | _settings(about)
+    if run_wide["config"][0] is None:
+        run_wide["config"] = (label(log.path), pl.String)
     made = [constant(n, v, dtype, frame.height) for n, (v, dtype) in run_wide.items()]
     return pl.DataFrame([item for item in frame if item.name not in run_wide] + made)
+
+
+def _say_unfinished(log: Log, run: Run) -> None:
+    """Say that a run was cancelled, broke off or still goes on: what is missing is no accident."""
+    status = run.header.get("status")
+    if status == "success" and run.samples:
+        return
+    spec = run.header["eval"]
+    chosen, epochs = at(spec, "dataset.sample_ids"), at(spec, "config.epochs") or 1
+    known = isinstance(chosen, list) and isinstance(epochs, int)
+    logger.warning(
+        "%s holds %s%s samples, its status is %s",
+        named(log.path),
+        len(run.samples) or "no",
+        f" of {len(chosen) * epochs}" if known and run.samples else "",
+        short(status),
+    )
+
+
+def _has_numbers(values: Sequence[Any]) -> bool:
+    """Whether some scores are numbers; true is none, though it equals 1."""
+    return bool({*map(type, values)} & {int, float}) or any(
+        is_number(value) for value in {*values} if isinstance(value, str)
+    )
 
 
 def _scored(log: Log, run: Run, decides: Decides | None) -> Scored:
@@ -148,10 +181,11 @@ def _can_be_read(log: Log, run: Run, row: int, decides: Decides | None) -> bool:
     """Whether a sample's scores and usage can be read; if not, it is skipped."""
     sample, what = run.samples[row], "scores"
     try:
-        if decides is not None:
-            decides.of([sample])
+        _, reasons = decides.of([sample]) if decides else ((None,), (None,))
         what = "model_usage"
-        _used(sample.model_usage, sample.role_usage)
+        used(sample.model_usage, sample.role_usage)
+        what = "limit or reason"
+        _outcome(sample.error, sample.limit, reasons[0])
     except SHAPELESS as error:
         log.skip(run.place(row), f"its {what} cannot be read: {error}")
         return False
@@ -165,26 +199,27 @@ def _scored_at_once(run: Run, decides: Decides | None) -> Scored:
     if any(sample.invalidation for sample in samples):
         pairs = zip(values, samples, strict=True)
         values = [None if sample.invalidation else value for value, sample in pairs]
-    used = [_used(sample.model_usage, sample.role_usage) for sample in samples]
-    spent = zip(*used, strict=True) if used else ((), (), ())
-    return Scored(run.place, samples, values, reasons, *spent)
+    outcomes = [
+        _outcome(one.error, one.limit, reason) for one, reason in zip(samples, reasons, strict=True)
+    ]
+    spent = [used(sample.model_usage, sample.role_usage) for sample in samples]
+    columns = zip(*spent, strict=True) if spent else ((), (), ())
+    return Scored(run.place, samples, values, reasons, outcomes, *columns)
 
 
 def _values(log: Log, run: Run, rows: Scored) -> dict[str, Sequence[Any]]:
     """What the columns of samples are made of, by their names."""
-    known = {*rows.values}
+    known = dict.fromkeys(rows.values)
     floats = {value: value_to_float(value) for value in known}
     words = {v: v for v in known if isinstance(v, str) and not is_number(v)}
     _say_strange(log, words, rows.values)
     samples = rows.samples
-    errors = [sample.error for sample in samples]
-    limits = [sample.limit for sample in samples]
     return {
         "case": _cases(run, samples),
         "trial": [sample.epoch for sample in samples],
         "score": [floats[value] for value in rows.values],
-        "outcome": list(map(_outcome, errors, limits, rows.reasons)),
-        "error": errors,
+        "outcome": rows.outcomes,
+        "error": [sample.error for sample in samples],
         "tokens_in": rows.tokens_in,
         "tokens_out": rows.tokens_out,
         "cost_uusd": rows.costs,
@@ -192,7 +227,7 @@ def _values(log: Log, run: Run, rows: Scored) -> dict[str, Sequence[Any]]:
         "started_at": [sample.started_at for sample in samples],
         "grade": [words.get(value) for value in rows.values],
         "reason": rows.reasons,
-        "limit": limits,
+        "limit": [sample.limit for sample in samples],
         "retries": [sample.retries for sample in samples],
         "working_ms": [sample.working_time for sample in samples],
     }
@@ -217,12 +252,15 @@ def _say_strange(log: Log, words: Iterable[str], values: Sequence[Any]) -> None:
     strange = [word for word in words if word not in LETTERS and word.lower() not in YES_OR_NO]
     if not strange:
         return
-    strange.sort(key=values.index)
+    counts = dict.fromkeys(strange, 0)
+    for value in values:
+        if value in counts:
+            counts[value] += 1
     logger.warning(
         "%s: %d scores are words that Inspect counts as 0: %s. If they mean something else, "
         'say what passes, for example passed=pl.col("grade") == %r',
-        short(str(log.path)),
-        sum(map(values.count, strange)),
+        named(log.path),
+        sum(counts.values()),
         listed(strange, 3),
         strange[0],
     )
@@ -236,7 +274,7 @@ def _outcome(error: Any, limit: Any, reason: str | None) -> str:
     return "completed" if reason is None else REASONS.get(reason, "completed")
 
 
-def _used(
+def used(
     usage: Mapping[str, Usage] | None, roles: Mapping[str, Usage] | None
 ) -> tuple[int | None, int | None, float | None]:
     """Tokens and cost of all models, without what went to the role grader."""
@@ -244,7 +282,7 @@ def _used(
         return None, None, None
     spent = _spent(*usage.values()) if len(usage) == 1 else _sum(map(_spent, usage.values()))
     grader = roles.get("grader") if roles else None
-    if not grader:
+    if not grader or grader == Usage():
         return spent
     tokens_in, tokens_out, cost = _spent(grader)
     paid = None if spent[2] is None or cost is None else max(0, spent[2] - cost)
@@ -270,6 +308,8 @@ def _spent(usage: Usage) -> tuple[int, int, float | None]:
 def _metadata(samples: Sequence[Sample]) -> dict[str, list[Any]]:
     """Metadata that may tell groups: no lists, no whole texts, and not what was left out."""
     rows = [sample.metadata if isinstance(sample.metadata, dict) else {} for sample in samples]
+    if len({*chain.from_iterable(rows)}) > MOST_EXTRAS:  # those that tell something come first
+        rows = [{n: v for n, v in row.items() if _telling([v]) != [None]} for row in rows]
     found = {f"metadata.{name}": _telling(values) for name, values in by_name(rows).items()}
     return {name: values for name, values in found.items() if not _is_idle(name, values)}
 

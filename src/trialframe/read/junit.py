@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from trialframe.errors import SourceError, listed, short
+from trialframe.errors import SourceError, listed, named, short
 from trialframe.read import _suites
 from trialframe.read._log import Log, LogFormat, NoSuchScoreError
 from trialframe.read._take import Take, clipped
@@ -165,10 +165,10 @@ def read(log: Log) -> pl.DataFrame:
     try:
         Reader(builder.opened, builder.closed).read(log.path)
     except SourceError as error:
-        where = short(str(log.path))
+        where = named(log.path)
         raise SourceError(str(error) if where in str(error) else f"{where}: {error}") from error
     if not builder.known:
-        raise SourceError(f"{short(str(log.path))} holds no testsuite, and is no JUnit XML.")
+        raise SourceError(f"{named(log.path)} holds no testsuite, and is no JUnit XML.")
     names = ("::".join(test.key) for suite in builder.suites for test in suite.tests)
     repeats = _suites.repeats(names)
     rows = []
@@ -353,7 +353,7 @@ def _metric(log: Log, rows: list[tuple[str, dict[str, Any]]]) -> str | None:
     names = list(dict.fromkeys(name for _, row in rows for name in row["properties"]))
     if log.metric not in names:
         raise NoSuchScoreError(
-            f"metric={log.metric!r}: {short(str(log.path))} has no such property. It has "
+            f"metric={log.metric!r}: {named(log.path)} has no such property. It has "
             f"{listed(names) or 'none'}."
         )
     return log.metric

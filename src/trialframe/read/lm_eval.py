@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from trialframe.errors import ArgumentError, SourceError, listed, short
+from trialframe.errors import ArgumentError, SourceError, listed, named
 from trialframe.read import _bounded
 from trialframe.read._log import Log, LogFormat, label
 from trialframe.read._outline import head_of
@@ -99,7 +99,7 @@ def select(paths: Sequence[Path]) -> tuple[list[Path], dict[Path, str]]:
 def read(log: Log) -> pl.DataFrame:
     """The samples of one task, by the metric and the filter that decide."""
     if _is_results(head_of(log.path)):
-        raise SourceError(f"{short(str(log.path))}: {WITHOUT}.")
+        raise SourceError(f"{named(log.path)}: {WITHOUT}.")
     results = _results(log)
     task = _task(log.path, results)
     samples = _with_filters(list(_samples(log)), results, task)
@@ -109,7 +109,7 @@ def read(log: Log) -> pl.DataFrame:
     kept = [item for item in samples if chosen is None or item[1]["filter"] == kind]
     if _value(results, "higher_is_better", task, metric) is False:
         raise ArgumentError(
-            f"{chosen} of {short(str(log.path))} is better when it is lower, and a trial passes "
+            f"{chosen} of {named(log.path)} is better when it is lower, and a trial passes "
             "where its score is high. Choose another metric=."
         )
     same = _same(log.path, results, task) | {"metric": chosen}
@@ -194,7 +194,7 @@ def _chosen(log: Log, names: list[str]) -> str | None:
         return found[0]
     if found:
         raise ArgumentError(
-            f"metric={log.metric!r}: {short(str(log.path))} has it after several filters. "
+            f"metric={log.metric!r}: {named(log.path)} has it after several filters. "
             f"Choose one of {listed(found)}."
         )
     return log.chosen(names, "metric")

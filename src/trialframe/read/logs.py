@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import time
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from trialframe.errors import ArgumentError, SourceError, TrialframeError, short
+from trialframe.errors import ArgumentError, SourceError, TrialframeError, named
 from trialframe.read._frames import reason
 from trialframe.read._known import log_format, recognised
 from trialframe.read._log import Log, NoSuchScoreError, first_there
 from trialframe.read._paths import EMPTY
+from trialframe.read._spread import each
 from trialframe.read._take import EXTRAS, MALFORMED, Take
 from trialframe.schema import TRIALS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from trialframe.read._log import LogFormat
     from trialframe.read._paths import DataFile
-
-Item = TypeVar("Item")
-Made = TypeVar("Made")
 
 log = logging.getLogger("trialframe")
 
@@ -36,10 +32,6 @@ CUT_SHORT = "It may be cut short: write it again, or leave it out."
 
 LOG_ENDINGS = ("JSON", "JSON lines", "Archive", "XML")
 """Formats of files, by their endings, that may be logs."""
-
-FIRST, WAITING, WORKERS = 8, 3.0, 16
-"""Files that are read one by one to see whether they are waited for; how many times the work the
-time must be; and how many files are then waited for at once."""
 
 AT_ONCE = 500
 """Small tables that are kept apart at most: each costs much more than its rows."""
@@ -122,7 +114,7 @@ def found_in(files: Sequence[DataFile], choice: Choice) -> Found:
     unread += [(file.path, "", f"it {EMPTY}") for file in files if file.empty]
     files = [file for file in files if not file.empty]
     candidates = [file for file in files if file.format in LOG_ENDINGS and not file.remote]
-    looked = dict(zip(candidates, at_once(_looked_at, candidates), strict=True))
+    looked = dict(zip(candidates, each(_looked_at, candidates), strict=True))
     for file in files:
         kind = looked.get(file)
         if isinstance(kind, Exception):
@@ -136,7 +128,7 @@ def found_in(files: Sequence[DataFile], choice: Choice) -> Found:
         elif (
             forced is kind is None and file.format == "Archive" and not (file.named or file.remote)
         ):
-            unknown = f"{short(file.path)} is no log that is known. {CUT_SHORT}"
+            unknown = f"{named(file.path)} is no log that is known. {CUT_SHORT}"
             if choice.strict:
                 raise SourceError(unknown)
             unread.append((file.path, "", unknown))
@@ -151,7 +143,7 @@ def _looked_at(file: DataFile) -> LogFormat | SourceError | None:
     except SourceError as error:
         return error
     except (OSError, ValueError) as error:
-        return SourceError(f"cannot read {short(file.path)}: {reason(error)}.")
+        return SourceError(f"cannot read {named(file.path)}: {reason(error)}.")
 
 
 def read_logs(found: Found, choice: Choice) -> Logs:
@@ -165,24 +157,25 @@ def read_logs(found: Found, choice: Choice) -> Logs:
     _refuse_idle_metric([kind for _, kind in found.logs], choice)
     work = _without_copies(_selected(found.logs, choice, unread), choice, unread)
     lacking: list[NoSuchScoreError] = []
-    done = at_once(lambda item: _read_one(item[0], item[1], choice, lacking), work)
-    frames = []
-    for ready, ((path, _), (frame, skipped)) in enumerate(zip(work, done, strict=True), 1):
-        if choice.progress is not None:
-            choice.progress(ready, len(work))
-        unread += [(str(path), place, why) for place, why in skipped]
-        if frame is None:
-            continue
-        if not frame.height and not skipped:
-            log.warning("%s holds no trials", short(str(path)))
-        frames.append(frame)
-        if len(frames) >= AT_ONCE:
-            frames = [_stacked(frames)]
+    frames: list[pl.DataFrame] = []
+    reading = each(lambda item: _read_one(item[0], item[1], choice, lacking), work)
+    with closing(reading) as done:
+        for ready, ((path, _), (frame, skipped)) in enumerate(zip(work, done, strict=True), 1):
+            if choice.progress is not None:
+                choice.progress(ready, len(work))
+            unread += [(str(path), place, why) for place, why in skipped]
+            if frame is None:
+                continue
+            if not frame.height and not skipped:
+                unread.append((str(path), "", "it holds no trials"))
+            frames.append(frame)
+            if len(frames) >= AT_ONCE:
+                frames = [_stacked(frames)]
     if lacking and len(lacking) == len(work):
         raise lacking[0]
-    table = _together(frames)
+    table = _together(frames, choice)
     for file, place, why in unread[:TOLD]:
-        log.warning("not read: %s%s: %s", short(file), f", {place}" if place else "", why)
+        log.warning("not read: %s%s: %s", named(file), f", {place}" if place else "", why)
     if len(unread) > TOLD:
         log.warning("not read: %d more", len(unread) - TOLD)
     takes = {take.column: take for _, kind in work for take in kind.fields}
@@ -222,14 +215,14 @@ def _selected(
         chosen, left = kind.select([path for path, _ in mine])
         for path, why in left.items():
             level = logging.INFO if chosen else logging.WARNING
-            log.log(level, "left out %s: %s", short(str(path)), why)
+            log.log(level, "left out %s: %s", named(path), why)
         kept |= dict.fromkeys(chosen, kind)
         if not chosen and left:
             empty.append((kind.title, *next(iter(left.items()))))
     if not kept and empty:
         title, path, why = empty[0]
         if choice.strict:
-            raise SourceError(f"no file of {title} here holds trials. {short(str(path))}: {why}.")
+            raise SourceError(f"no file of {title} here holds trials. {named(path)}: {why}.")
         unread += [(str(path), "", why) for _, path, why in empty]
     order = [Path(file.path) for file, _ in logs]
     return [(path, kept[path]) for path in order if path in kept]
@@ -251,12 +244,12 @@ def _without_copies(
     if choice.keep == "raise":
         copy, original = next(iter(copies.items()))
         message = (
-            f"{short(str(copy))} is a copy of {short(str(original))}, byte for byte, and its "
+            f"{named(copy)} is a copy of {named(original)}, byte for byte, and its "
             'trials would count twice. Leave one out, or give keep="first".'
         )
         if choice.strict:
             raise SourceError(message)
-        unread += [(str(path), "", f"a copy of {short(str(of))}") for path, of in copies.items()]
+        unread += [(str(path), "", f"a copy of {named(of)}") for path, of in copies.items()]
     return [(path, kind) for path, kind in work if path not in copies]
 
 
@@ -291,13 +284,14 @@ def _read_one(
     except ArgumentError:
         raise
     except TrialframeError as error:
-        wrong = error
+        here = str(path) in str(error)
+        wrong = error if here else SourceError(f"{named(path)}: {error}")
     except OSError as error:
-        wrong = SourceError(f"cannot read {short(str(path))}: {reason(error)}.")
+        wrong = SourceError(f"cannot read {named(path)}: {reason(error)}.")
     except MALFORMED as error:
         # A log of a shape that no version of the tool writes.
         wrong = SourceError(
-            f"{short(str(path))} is no {kind.title} log that can be read: "
+            f"{named(path)} is no {kind.title} log that can be read: "
             f"{type(error).__name__}: {reason(error)}. Leave it out, or name another format=."
         )
         wrong.__cause__ = error
@@ -306,8 +300,9 @@ def _read_one(
     return None, [*source.unread, ("", str(wrong))]
 
 
-def _together(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+def _together(frames: Sequence[pl.DataFrame], choice: Choice) -> pl.DataFrame:
     """Logs one below the other, canonical columns first; columns without any value are left out."""
+    always = ALWAYS if choice.threshold is None else (*ALWAYS, "score")
     if not frames:
         empty = {item.name: item.dtype for item in TRIALS if item.name in ALWAYS}
         return pl.DataFrame(schema=empty | {"log": pl.String})
@@ -317,7 +312,7 @@ def _together(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     known = {
         item.name: item
         for item in table.get_columns()
-        if item.name in ALWAYS or item.null_count() < table.height
+        if item.name in always or item.null_count() < table.height
     }
     leading = [known.pop(name) for name in LEADING if name in known]
     return pl.DataFrame([*leading, *known.values()])
@@ -344,24 +339,3 @@ def _agreeing(frames: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
         frame.with_columns(pl.col([n for n in mixed if n in frame.columns]).cast(pl.String))
         for frame in frames
     ]
-
-
-def at_once(function: Callable[[Item], Made], items: Sequence[Item]) -> Iterator[Made]:
-    """What a function makes of every item, in order; by threads where it has to wait.
-
-    Only one thread at a time runs Python, and many that take turns take twice as long as one. So
-    threads serve where files are waited for, as on a network, and the first ones tell.
-    """
-    first, rest = items[:FIRST], items[FIRST:]
-    start, worked = time.perf_counter(), time.thread_time()
-    done = list(map(function, first))
-    took, worked = time.perf_counter() - start, time.thread_time() - worked
-    yield from done
-    if took < WAITING * worked:
-        yield from map(function, rest)
-        return
-    pool = ThreadPoolExecutor(WORKERS)
-    try:
-        yield from pool.map(function, rest)
-    finally:
-        pool.shutdown(cancel_futures=True)  # whoever asked may have ended at an error

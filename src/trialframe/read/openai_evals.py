@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from trialframe.errors import SourceError, short
+from trialframe.errors import SourceError, named
 from trialframe.read._log import Log, LogFormat, label
 from trialframe.read._take import Take, clipped
 
@@ -68,7 +68,7 @@ def read(log: Log) -> pl.DataFrame:
         elif "final_report" not in line:
             log.skip(place, "is no event of a sample, no spec and no final_report.")
     if not events and not spec:
-        raise SourceError(f"{short(str(log.path))} has no events. Leave it out.")
+        raise SourceError(f"{named(log.path)} has no events. Leave it out.")
     names = [name for found in events.values() for _, event in found for name in _scores(event)]
     metric = log.chosen(names, "metric", CORRECT)
     same = _same(spec) | {"config": _config(spec) or label(log.path)}

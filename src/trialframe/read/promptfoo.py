@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from trialframe.errors import SourceError, short
+from trialframe.errors import SourceError, named, short
 from trialframe.read._log import Log, LogFormat, bare
 from trialframe.read._take import Take, as_text, clipped
 
@@ -107,7 +107,7 @@ def read(log: Log) -> pl.DataFrame:
             "%s: %d of %d answers come from promptfoo's cache. They are no new samples: where the "
             "run that filled the cache is read too, leave them out (column cached), or evaluate "
             "with --no-cache.",
-            short(str(log.path)),
+            named(log.path),
             cached,
             len(records),
         )
@@ -125,7 +125,7 @@ def _rows(log: Log) -> tuple[Row, list[tuple[str, Row]]]:
         summary = document["results"]
     if not isinstance(summary, dict) or "results" not in summary:
         raise SourceError(
-            f"{short(str(log.path))} has no list of results. Write it with `promptfoo eval -o`, or "
+            f"{named(log.path)} has no list of results. Write it with `promptfoo eval -o`, or "
             "leave it out."
         )
     rows = [(f"results[{number}]", row) for number, row in log.items(summary["results"], "results")]
@@ -135,7 +135,7 @@ def _rows(log: Log) -> tuple[Row, list[tuple[str, Row]]]:
     if len(rows) < total:
         log_.warning(
             "%s: its own stats count %d results, and it holds %d of them. Somebody cut it.",
-            short(str(log.path)),
+            named(log.path),
             total,
             len(rows),
         )
@@ -164,7 +164,7 @@ def _settled(log: Log, rows: list[tuple[str, Row]]) -> list[tuple[str, Row]]:
     if len(kept) < len(rows):
         log_.warning(
             "%s: %d errors were retried and are left out",
-            short(str(log.path)),
+            named(log.path),
             len(rows) - len(kept),
         )
     return kept

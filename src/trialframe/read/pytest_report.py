@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from trialframe.errors import SourceError, short
+from trialframe.errors import SourceError, named, short
 from trialframe.read import _suites
 from trialframe.read._log import Log, LogFormat
 from trialframe.read._take import Take, clipped, scalars
@@ -57,7 +57,7 @@ def read(log: Log) -> pl.DataFrame:
     document = log.json()
     if not isinstance(document, dict) or "tests" not in document:
         raise SourceError(
-            f"{short(str(log.path))} has no list of tests: it was written with "
+            f"{named(log.path)} has no list of tests: it was written with "
             "--json-report-summary. Write it without, or leave it out."
         )
     tests = [
@@ -79,7 +79,7 @@ def read(log: Log) -> pl.DataFrame:
         log_.warning(
             "%s: %d tests passed after reruns, and it tells not how many: each is given as two "
             "attempts. The JUnit file of the run has them all.",
-            short(str(log.path)),
+            named(log.path),
             reran,
         )
     _suites.named([record for _, record in rows], log.path.name.partition(".json")[0])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from trialframe.errors import SourceError, short
+from trialframe.errors import SourceError, named
 from trialframe.read import _bounded
 from trialframe.read._log import Log, LogFormat, label
 from trialframe.read._take import Take
@@ -94,7 +94,7 @@ def _attempts(log: Log) -> Iterator[tuple[str, Mapping[str, Any]]]:
     earlier = _earlier(log.path, count)
     if earlier is None and not counted:
         raise SourceError(
-            f"{short(str(log.path))} does not tell at which attempt an environment was solved: its "
+            f"{named(log.path)} does not tell at which attempt an environment was solved: its "
             "memories do not count the failures. Put the files of the earlier attempts, from "
             "env_results_trial_0 on, into the same folder."
         )

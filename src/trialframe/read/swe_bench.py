@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from trialframe.errors import SourceError, short
+from trialframe.errors import SourceError, named, short
 from trialframe.read._log import NOT_THIS, Log, LogFormat, bare, label
 from trialframe.read._take import Take, at, clipped
 
@@ -97,7 +97,7 @@ def read(log: Log) -> pl.DataFrame:
     """One report, board or map."""
     document = log.json()
     if not isinstance(document, dict):
-        raise SourceError(f"{short(str(log.path))} holds {short(document)}, no report. {NOT_THIS}")
+        raise SourceError(f"{named(log.path)} holds {short(document)}, no report. {NOT_THIS}")
     if "leaderboards" in document:
         return log.table(_boards(log, document["leaderboards"]), FIELDS)
     system = _system(log.path, report="resolved_ids" in document)
@@ -199,11 +199,11 @@ def _boards(log: Log, boards: Any) -> Iterator[tuple[str, Any]]:
                 yield from _details(log, details, same)
     if without:
         log_of_package.warning(
-            "%s: %d systems list no instances and were left out", short(str(log.path)), without
+            "%s: %d systems list no instances and were left out", named(log.path), without
         )
     if not done:
         raise SourceError(
-            f"{short(str(log.path))} has no per_instance_details: it holds rates, no trials. Read "
+            f"{named(log.path)} has no per_instance_details: it holds rates, no trials. Read "
             "the results of single systems instead."
         )
 

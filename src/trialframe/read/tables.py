@@ -98,7 +98,8 @@ def read(
             that a config lacks a row is added, with the outcome "absent".
         absent: What such a row is: "fail", as boards count it, or "unscored".
         keep: Of rows that share config, case and trial, and of logs that are copies: "raise",
-            keep the "first" or "last", or "all" as trials of their own. In plain tables "raise"
+            keep the "first" or "last" (of logs in time, where it is known, else in the order of
+            files and rows), or "all" as trials of their own. In plain tables "raise"
             leaves the check to `tr.counts`, so that nothing has to be read for it.
         errors: "raise" at the first thing in a log that cannot be read, or "collect" to read
             the rest and return a table of what could not be read as well.

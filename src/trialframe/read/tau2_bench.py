@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from trialframe.errors import SourceError, short
+from trialframe.errors import SourceError, named, short
 from trialframe.read import _bounded
 from trialframe.read._log import NOT_THIS, Log, LogFormat, bare, label, there
 from trialframe.read._outline import head_of
@@ -136,14 +136,14 @@ def read(log: Log) -> pl.DataFrame:
     """One file of results with its simulations, or one simulation."""
     document = log.json()
     if not isinstance(document, dict):
-        raise SourceError(f"{short(str(log.path))} holds {short(document)}, no results. {NOT_THIS}")
+        raise SourceError(f"{named(log.path)} holds {short(document)}, no results. {NOT_THIS}")
     if "termination_reason" in document:
         info = _info(log.path)
         records = [("the simulation", _record(log, document, info))]
         return log.table(records, FIELDS)
     if "info" not in document:
         raise SourceError(
-            f"{short(str(log.path))} is a submission: it holds the rates of the board and no "
+            f"{named(log.path)} is a submission: it holds the rates of the board and no "
             "trials. Read the trajectory files that it names."
         )
     info = document.get("info") or {}
@@ -175,14 +175,14 @@ def _from_folder(
         except (*MALFORMED, OSError) as error:
             log.skip(place, str(error))
     index = document.get("simulation_index")
-    named = len(index) if isinstance(index, list | dict) else 0
-    if not files and (named or "simulations" not in document):
+    stated = len(index) if isinstance(index, list | dict) else 0
+    if not files and (stated or "simulations" not in document):
         raise SourceError(
-            f"{short(str(log.path))} holds no simulations: they are in the folder {FOLDER} beside "
+            f"{named(log.path)} holds no simulations: they are in the folder {FOLDER} beside "
             "it. Keep both together."
         )
-    if named > len(files):
-        log.skip(FOLDER, f"{named - len(files):,} of {named:,} simulations have no file.")
+    if stated > len(files):
+        log.skip(FOLDER, f"{stated - len(files):,} of {stated:,} simulations have no file.")
 
 
 def _record(log: Log, item: Mapping[str, Any], info: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from trialframe.errors import SourceError, listed, short
+from trialframe.errors import SourceError, listed, named, short
 from trialframe.read import _bounded
 from trialframe.read._log import NOT_THIS, Log, LogFormat, bare, label, there
 from trialframe.read._take import Take, at, elapsed
@@ -106,10 +106,10 @@ def read(log: Log) -> pl.DataFrame:
     """One run or one trial."""
     document = log.json()
     if not isinstance(document, dict):
-        raise SourceError(f"{short(str(log.path))} holds {short(document)}, no results. {NOT_THIS}")
+        raise SourceError(f"{named(log.path)} holds {short(document)}, no results. {NOT_THIS}")
     if "results" not in document and "task_id" not in document:
         raise SourceError(
-            f"{short(str(log.path))} describes a run and holds no trials. Read the results.json "
+            f"{named(log.path)} describes a run and holds no trials. Read the results.json "
             "beside it."
         )
     trials, folder = document.get("results"), log.path.absolute().parent
