@@ -578,3 +578,11 @@ def test_a_log_without_the_score_is_told_beside_those_that_have_it(tmp_path: Pat
     assert lazy.collect()["task"].to_list() == ["one"]
     assert unread["reason"][0].startswith("metric='match'")
     assert unread["file"].to_list() == [str(tmp_path / "two.json")]
+
+
+def test_a_file_of_another_kind_than_was_asked_for_is_told_as_that(tmp_path: Path) -> None:
+    path = tmp_path / "table.parquet"
+    pl.DataFrame({"case": ["a"], "passed": [True]}).write_parquet(path)
+    for kind in ("inspect", "junit", "tau-bench"):
+        with pytest.raises(SourceError, match=f"table.parquet.*It was read as format='{kind}'"):
+            tr.read(path, format=kind)

@@ -295,6 +295,10 @@ def _read_one(
             f"{type(error).__name__}: {reason(error)}. Leave it out, or name another format=."
         )
         wrong.__cause__ = error
+    if choice.format is not None and not isinstance(wrong, NoSuchScoreError):
+        asked = SourceError(f"{wrong} It was read as format={choice.format!r}, which may be wrong.")
+        asked.__cause__ = wrong
+        wrong = asked
     if choice.strict:
         raise wrong
     return None, [*source.unread, ("", str(wrong))]
