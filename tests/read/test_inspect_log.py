@@ -733,6 +733,7 @@ def test_a_run_that_did_not_end_is_told(
 def test_a_threshold_fits_a_run_without_any_score(log: Callable[..., Path]) -> None:
     path = log([sample(scores={}, error="boom")])
     assert rows(path, threshold=0.5)["passed"].to_list() == [None]
+    assert rows(path, metric="match")["outcome"].to_list() == ["error"]
 
 
 def test_a_run_of_no_model_is_called_by_its_file(log: Callable[..., Path]) -> None:

@@ -442,7 +442,7 @@ def test_a_log_without_trials_is_named(tmp_path: Path, caplog: pytest.LogCapture
     path = tmp_path / "toy.jsonl"
     path.write_text(json.dumps(spec) + "\n", encoding="utf-8")
     assert rows(path).height == 0
-    assert "toy.jsonl': it holds no trials" in caplog.text
+    assert "toy.jsonl' holds no trials" in caplog.text
 
 
 def test_progress_counts_the_files(tmp_path: Path) -> None:

@@ -98,6 +98,8 @@ def chosen(log: Log, run: Run) -> tuple[str | None, Decides | None]:
             every = {*parts, wanted} if log.metric == f"{scorer}.{wanted}" else parts
             found |= {f"{scorer}.{part}": Decides(scorer=scorer, part=part) for part in every}
             found |= {} if every else {scorer: Decides(scorer=scorer)}
+    if not found:  # nothing was scored, as where every sample failed
+        return None, None
     parts = [name for name, item in found.items() if item.scorer == log.metric]
     if parts and log.metric not in found:
         raise ArgumentError(

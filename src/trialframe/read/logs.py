@@ -166,7 +166,9 @@ def read_logs(found: Found, choice: Choice) -> Logs:
             unread += [(str(path), place, why) for place, why in skipped]
             if frame is None:
                 continue
-            if not frame.height and not skipped:
+            if not frame.height and not skipped and choice.strict:
+                log.warning("%s holds no trials", named(path))
+            elif not frame.height and not skipped:
                 unread.append((str(path), "", "it holds no trials"))
             frames.append(frame)
             if len(frames) >= AT_ONCE:
