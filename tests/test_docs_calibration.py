@@ -235,6 +235,12 @@ def test_the_default_interval_covers(tried: dict[str, Any], title: str, method: 
 
 
 @pytest.mark.slow
+def test_the_gate_is_near_its_level_with_clusters(tried: dict[str, Any]) -> None:
+    for label, cells in tried["Size: the gate"]:
+        assert cells["clusters, cost 2"].value <= 0.1, (label, cells["clusters, cost 2"])
+
+
+@pytest.mark.slow
 def test_non_inferiority_keeps_its_level_where_it_promises_to(tried: dict[str, Any]) -> None:
     for label, cells in tried["Size: non-inferiority at the boundary"]:
         spread = label[0].startswith("1 trial") or label[0].endswith("every case loses")
@@ -248,7 +254,7 @@ def test_what_not_to_do_fails_somewhere(tried: dict[str, Any]) -> None:
         ("Size: independent cases, five trials a side", "trials as rows"),
         ("Size: clusters of cases", "cases flipped"),
         ("Size: clusters of cases", "McNemar"),
-        ("Size: the gate", "clusters, cost 2"),
+        ("Size: the gate", "clusters ignored, cost 2"),
         ("Looking at any time", "McNemar at every look"),
         ("Coverage: clusters of cases", "CR1"),
         ("Coverage: clusters of cases", "clusters ignored"),
